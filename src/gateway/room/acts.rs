@@ -85,9 +85,9 @@ impl OriginRoom {
         self.act(empty, RoomOp::Empty).await
     }
 
-    /// Acts by `in_memory` on a room in memory, or by `in_store` on a room in the store.
+    /// Acts on the room: calls `in_memory` for a room in memory, else runs `in_store` in the store.
     ///
-    /// Returns the number of visitors; `None`: the store does not answer.
+    /// Returns the number of visitors concerned; `None`: the store does not answer.
     async fn act(
         &self,
         in_memory: impl FnOnce(&mut WaitingRoom, LotteryKeys) -> u64,

@@ -1,7 +1,8 @@
 //! Limit of the position numbers that one address draws in a room without `draw`.
 //!
-//! A number that nobody claims keeps a session from other visitors for `claim`. A visitor who
-//! enters and never comes back keeps it for `idle`. So one address may take up to half of the room.
+//! A number that is called and not used keeps a session from other visitors for the time `claim`. A
+//! visitor who enters and never comes back keeps it for the time `idle`. The limit lets one address
+//! take up to half of the room.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use limit::{Moment, RoomLimits, to_whole};
 
-/// Lower bound of the numbers that an address may draw at once, whatever the size of the room.
+/// Numbers that an address may draw at once in any room, however small.
 const MIN_BURST: u32 = 20;
 /// Maximum number of remembered addresses.
 ///
@@ -21,7 +22,7 @@ const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 /// A leaky bucket for each address: each number that it draws is a charge.
 #[derive(Debug, Default)]
 pub(super) struct Draws {
-    /// Instant at which the bucket of each address is empty.
+    /// Instant at which the bucket of each address is empty. `None` is a unix socket.
     empty_at: HashMap<Option<IpAddr>, Moment>,
     /// Instant of the last sweep.
     last_sweep: Moment,
@@ -41,11 +42,12 @@ pub(super) struct DrawBound {
 /// `None`: unlimited, because no visitor waits for the numbers of others.
 pub(super) fn draw_bound(limits: &RoomLimits) -> Option<DrawBound> {
     let sessions = limits.sessions.map(|it| f64::from(it.get()));
-    let admit = (!limits.admit.is_unlimited())
+    let calls_in_claim = (!limits.admit.is_unlimited())
         .then(|| limits.admit.per_second() * limits.claim.as_secs_f64());
-    let calls = match (sessions, admit) {
-        (Some(sessions), Some(admit)) => sessions.min(admit),
-        (sessions, admit) => sessions.or(admit)?,
+    // Number of visitors that the room lets in at once, or calls within `claim`.
+    let calls = match (sessions, calls_in_claim) {
+        (Some(sessions), Some(calls_in_claim)) => sessions.min(calls_in_claim),
+        (sessions, calls_in_claim) => sessions.or(calls_in_claim)?,
     };
     let half = u32::try_from(to_whole(calls / 2.0)).unwrap_or(u32::MAX);
     let period = match sessions {
@@ -77,6 +79,7 @@ impl Draws {
             }
         }
         let empty_at = self.empty_at.entry(address).or_insert(now);
+        // Charges are in time: one draw is a share of the period, and a full bucket is the period.
         let charged = empty_at.since(now) + bound.period / bound.burst;
         match charged.checked_sub(bound.period) {
             Some(over) if !over.is_zero() => Err(over),

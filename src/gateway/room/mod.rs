@@ -1,9 +1,18 @@
 //! Waiting room of an origin: [`limit::WaitingRoom`] behind a short lock, tickets and sessions.
 //!
-//! A waiting visitor is a number in a signed ticket. So a visitor costs the gateway nothing between
-//! two requests.
+//! A visitor without a *session* draws a *number* and waits. When its number is *called*, and the
+//! visitor *comes* within the time `claim`, it gets a session. Its number is in a signed *ticket*,
+//! which the visitor keeps. So a waiting visitor costs the gateway nothing between two requests.
 //!
-//! `report` has the samples, the metrics and the rules of the headline.
+//! | module | content |
+//! |---|---|
+//! | `visitor` | answers to visitors' requests |
+//! | `presented`, `ticket` | tickets and sessions: what a request presents, signatures |
+//! | `draws` | limit of the numbers that one address draws |
+//! | `shared`, `outage_numbers` | a room that gateways share through the store |
+//! | `acts`, `api` | acts of operators |
+//! | `saved` | state that outlives the process |
+//! | `report` | samples, metrics and rules of the headline |
 
 mod acts;
 pub(crate) mod api;
@@ -36,7 +45,7 @@ use shared::{OpChannel, SharedRoom};
 use ticket::Signer;
 pub use ticket::{Signed, Ticket};
 
-/// Longest delay of due work of a room: no visitor polls more often than this.
+/// Longest delay of a due call or expiry in a room: no visitor polls more often than this.
 pub const MAX_DELAY: Duration = Duration::from_millis(250);
 
 /// Waiting room of an origin, shared by all workers. Reloads keep it.
@@ -67,9 +76,9 @@ enum RoomStore {
 struct State {
     /// Location of the state: memory or the store.
     store: RoomStore,
-    /// Instant of the last change of the limits, by the wall clock: gateways may differ.
+    /// Instant of the last change of the limits, by the wall clock: gateways compare it.
     since: Moment,
-    /// Total step of the wall clock when the opening instant was last converted.
+    /// Sum of the steps of the wall clock when the opening instant was last converted.
     stepped: i64,
     /// Configured values.
     settings: Arc<config::Room>,
@@ -83,7 +92,7 @@ struct State {
     overridden: Option<RoomOverride>,
     /// Operator's message to waiting visitors.
     word: Option<RoomWord>,
-    /// Whether the next process has taken over the room.
+    /// Whether the next process has the state of the room, so that this one must not change it.
     is_handed_over: bool,
     /// Names of expired acts of operators, until they are logged.
     expired: Vec<&'static str>,
@@ -113,7 +122,8 @@ pub struct RoomStatus {
 impl OriginRoom {
     /// Creates an empty room.
     ///
-    /// `store`: location of a shared room. `since`: instant at which the file got its limits.
+    /// `store`: store of a shared room; `None`: in memory. `since`: instant at which the file got
+    /// its limits.
     pub fn new(
         origin: &str,
         settings: &config::Room,
@@ -152,7 +162,7 @@ impl OriginRoom {
         }
     }
 
-    /// Operator's message to waiting visitors.
+    /// Returns the operator's message to waiting visitors.
     pub fn word(&self) -> Option<RoomWord> {
         self.lock().word.clone()
     }
@@ -174,6 +184,7 @@ impl OriginRoom {
         let signer = create_signer(settings, &self.origin, &state.identity);
         state.lottery = lottery_keys(&signer, settings);
         state.signer = Arc::new(signer);
+        // Compares the configured limits, so that an override does not hide a change.
         let before = effective_limits(&state.settings, None);
         state.settings = Arc::new(settings.clone());
         if before != effective_limits(settings, None) {
@@ -185,13 +196,13 @@ impl OriginRoom {
     pub fn is_kept_in(&self, store: Option<&Arc<StoreHealth>>) -> bool {
         match &self.op_channel {
             None => store.is_none(),
-            Some(op_channel) => op_channel.is_of(store),
+            Some(op_channel) => op_channel.uses_store(store),
         }
     }
 
     /// Ends expired calls and sessions, and calls visitors who are due.
     ///
-    /// Returns the instant of the next such act, if no request comes before.
+    /// Returns the instant at which this is due again, if no request comes before.
     pub fn advance(&self, now: Moment) -> Option<Moment> {
         let mut state = self.lock();
         state.advance(now);
@@ -201,7 +212,7 @@ impl OriginRoom {
         }
     }
 
-    /// Status of the room, for the API and metrics.
+    /// Returns the status of the room, for the API and metrics.
     pub fn status(&self, now: Moment) -> RoomStatus {
         let mut state = self.lock();
         state.advance(now);
@@ -219,14 +230,15 @@ impl OriginRoom {
         }
     }
 
+    /// Locks the state.
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The arithmetic does not panic. If it does, the state is still valid.
+        // No panic is expected under the lock. If there is one, the state is still valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// State of a shared room; `None`: the room is in memory.
+    /// Returns the state of a shared room; `None`: the room is in memory.
     fn shared(&mut self) -> Option<&mut SharedRoom> {
         match &mut self.store {
             RoomStore::Here(_) => None,
@@ -256,7 +268,7 @@ impl State {
         }
     }
 
-    /// Effective limits: the file's, with the override.
+    /// Returns the effective limits: the configured ones with the override.
     fn limits(&self) -> RoomLimits {
         let overridden = self.overridden.as_ref();
         effective_limits(&self.settings, overridden.map(|it| &it.values))
@@ -275,8 +287,9 @@ impl State {
 
 /// Creates the signer with the secrets of the file, or else with the room's own secret.
 fn create_signer(settings: &config::Room, origin: &str, identity: &Identity) -> Signer {
-    // With the room's own secret, a session stays valid when the file gets its first secret. Other
-    // gateways do not know the own secret of a shared room.
+    // The room's own secret still verifies, so a session stays valid when the file gets its first
+    // secret. A shared room uses the file's secrets only: other gateways do not know its own
+    // secret.
     let is_in_memory = settings.store == config::StoreKind::Memory;
     let own = is_in_memory.then_some(identity.secret.as_slice());
     let secrets = settings.secret.iter().map(config::RoomSecret::as_bytes);

@@ -1,4 +1,7 @@
-//! Tickets and sessions that a visitor presents, and the answers that it gets.
+//! Tickets and sessions that a visitor's request presents, and the answers that it gets.
+//!
+//! A *ticket* is the signed number of a waiting visitor. A *session* is the signed number of a
+//! visitor who is inside. The *texts* of both are in cookies or header fields.
 
 use std::sync::Arc;
 
@@ -46,7 +49,9 @@ pub enum Answered {
 }
 
 impl OriginRoom {
-    /// Reads the sessions and tickets of a request; the first valid text counts.
+    /// Verifies the sessions and tickets of a request. The first valid text of each kind counts.
+    ///
+    /// `bind`: value that the texts are bound to, such as the client's address.
     pub fn read<'t>(
         &self,
         sessions: impl IntoIterator<Item = &'t [u8]>,

@@ -9,9 +9,9 @@ use super::{OriginRoom, RoomStore, create_signer, lottery_keys};
 /// Identity of a room: tells its tickets and sessions from those of every other room.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Differs between two lives of a room that share no state.
+    /// Random number that a room gets when it begins without the state of an earlier one.
     ///
-    /// So a ticket of one life is not valid in another.
+    /// So a ticket of one life of the room is not valid in another.
     pub life: u64,
     /// Secret that signs tickets and sessions if the file has no secret.
     #[serde(with = "crate::base64_bytes")]
@@ -21,8 +21,7 @@ pub struct Identity {
 impl Identity {
     /// Creates a random identity.
     ///
-    /// If the system has no random numbers, the first request fails too. Then the secret comes from
-    /// this process's hasher, which nobody else knows.
+    /// If the system has no random numbers, it comes from the keys of this process's hashers.
     pub(super) fn random() -> Self {
         use std::hash::{BuildHasher, RandomState};
         let mut bytes = [0; 40];
@@ -55,8 +54,8 @@ pub struct SavedOriginRoom {
 impl OriginRoom {
     /// Returns the state to save at `now`; `None`: the room is in the store.
     ///
-    /// The saved state makes `more` further numbers available. So it must be written before they
-    /// are used up.
+    /// Once it is written, `more` further numbers may be drawn (see [`reserve`](Self::reserve)).
+    /// The next state must be written before they are used up.
     pub fn save(&self, more: u64, now: Moment) -> Option<SavedOriginRoom> {
         let state = self.lock();
         let RoomStore::Here(room) = &state.store else {
@@ -73,13 +72,13 @@ impl OriginRoom {
 
     /// Stops giving out numbers and sessions of a room in memory.
     ///
-    /// The next process has the saved state and would not know of later ones.
+    /// The next process has the saved state, which does not contain later ones.
     pub fn hand_over(&self) {
         let mut state = self.lock();
         state.is_handed_over = matches!(state.store, RoomStore::Here(_));
     }
 
-    /// Makes the numbers up to this one available.
+    /// Makes the numbers up to this one available, because the saved state has reserved them.
     pub fn reserve(&self, number: u64) {
         if let RoomStore::Here(room) = &mut self.lock().store {
             room.reserve(number);

@@ -1,7 +1,8 @@
 //! Waiting room that several gateways share through the store.
 //!
 //! One task of one worker sends the operations of all visitors of this gateway to the store, one
-//! call after another. Operations that arrive during a call go with the next call.
+//! call after another. Operations that arrive during a call go with the next call. `outage_numbers`
+//! has the numbers drawn while the store does not answer.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -29,6 +30,8 @@ const CALL_INTERVAL_IDLE: Duration = Duration::from_secs(2);
 const MAX_PENDING: usize = 10_000;
 /// Maximum number of operations in one call: Redis does nothing else meanwhile.
 const MAX_IN_CALL: usize = 500;
+/// Maximum number of calls for the same operations.
+const MAX_CALLS: usize = 3;
 
 /// State of a shared room in this gateway.
 pub(super) struct SharedRoom {
@@ -36,9 +39,9 @@ pub(super) struct SharedRoom {
     pub(super) mirror: RoomMirror,
     /// Numbers drawn during outages.
     pub(super) outage_numbers: OutageNumbers,
-    /// Numbers of visitors who came, and whose result from the store is unknown.
+    /// Numbers of visitors who came in a call that got no answer, with the instant of its failure.
     ///
-    /// With the instant of the call.
+    /// The store may have let these visitors in.
     lost: HashMap<u64, Moment>,
 }
 
@@ -56,7 +59,7 @@ impl SharedRoom {
 pub(super) struct PendingOp {
     /// The operation.
     op: RoomOp,
-    /// Receiver of the result; `None`: no request waits for it.
+    /// Sender of the result; `None`: no request waits for it.
     reply: Option<oneshot::Sender<RoomDone>>,
 }
 
@@ -66,7 +69,7 @@ pub(super) struct OpChannel {
     store: Arc<StoreHealth>,
     /// Sender of operations to the task.
     send: mpsc::Sender<PendingOp>,
-    /// Receiver of the task, until the task starts.
+    /// Receiver of operations, until the task starts and takes it.
     receive: Mutex<Option<mpsc::Receiver<PendingOp>>>,
 }
 
@@ -81,7 +84,7 @@ impl OpChannel {
     }
 
     /// Returns whether the room is shared through this store.
-    pub(super) fn is_of(&self, store: Option<&Arc<StoreHealth>>) -> bool {
+    pub(super) fn uses_store(&self, store: Option<&Arc<StoreHealth>>) -> bool {
         store.is_some_and(|store| Arc::ptr_eq(store, &self.store))
     }
 }
@@ -108,15 +111,15 @@ impl OriginRoom {
         });
     }
 
-    /// Waits for the store's first reply, which has the life of the room. Returns whether it came.
+    /// Waits for the store's first reply, which has the room's *life*. Returns whether it came.
     ///
-    /// The gateway cannot verify tickets before that.
+    /// The life is part of all signatures, so the gateway cannot verify tickets before that.
     pub async fn is_known(&self) -> bool {
         let is_known = || match &self.lock().store {
             RoomStore::Here(_) => true,
             RoomStore::Shared(shared) => shared.mirror.is_known(),
         };
-        // A call of no visitors fetches the life. In an outage the life stays unknown.
+        // To call no visitors is an operation that only fetches the life.
         is_known() || self.run_op(RoomOp::Call(0)).await.is_some() || is_known()
     }
 
@@ -153,7 +156,7 @@ async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut pending: mpsc::Receiv
         };
         let (ops, replies): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|it| (it.op, it.reply)).unzip();
-        // A panic counts as no answer. Otherwise no visitor would be let in any more.
+        // A panic counts as no answer: if it ended this task, no visitor would be let in any more.
         let call = AssertUnwindSafe(open_room.call_store(link, &ops)).catch_unwind();
         match call.await.unwrap_or(Err(Error::InvalidReply)) {
             Ok(done) => {
@@ -163,7 +166,7 @@ async fn run(room: &Weak<OriginRoom>, link: &Rc<Link>, mut pending: mpsc::Receiv
                 }
             }
             Err(error) => {
-                open_room.lose(&ops, &error);
+                open_room.note_lost(&ops, &error);
                 drop((open_room, replies));
                 if !wait_until_back(room, link, &error, &mut pending).await {
                     return;
@@ -202,7 +205,7 @@ async fn wait_until_back(
 }
 
 impl OriginRoom {
-    /// Returns the duration for which the task may wait for operations.
+    /// Returns the duration for which the task may wait for operations before its next call.
     fn pause(&self) -> Duration {
         let state = self.lock();
         match &state.store {
@@ -216,8 +219,9 @@ impl OriginRoom {
 
     /// Runs operations in the store. Returns the result of each.
     async fn call_store(&self, link: &Link, ops: &[RoomOp]) -> Result<Vec<RoomDone>, Error> {
-        // A first call fetches the room's life and state, if the gateway does not have them yet.
-        for _ in 0..3 {
+        // A reply may bring only the room's life and state, if the gateway did not have the present
+        // ones. Then the operations are sent again.
+        for _ in 0..MAX_CALLS {
             let mut all_ops = Vec::with_capacity(ops.len());
             let call = self.next_call(&mut all_ops, ops);
             let mut call = call.ok_or(Error::InvalidReply)?;
@@ -228,12 +232,13 @@ impl OriginRoom {
             let mut state = self.lock();
             state.follow(&self.origin, reply, clock::now());
             if let Some(mut done) = done {
+                // The first results are those of the marks, see `next_call`.
                 let marks = all_ops.len() - ops.len();
                 for (op, done) in all_ops.iter().zip(done.drain(..marks)) {
                     // The store has taken the numbers of an outage.
                     if let (RoomOp::Mark { outage, .. }, RoomDone::Count(Some(first))) = (op, done)
                     {
-                        state.resolve_outage(*outage, first);
+                        state.record_store_numbers(*outage, first);
                     }
                 }
                 return Ok(done);
@@ -244,7 +249,7 @@ impl OriginRoom {
 
     /// Builds the next call of the store, without its operations, and puts these into `all_ops`.
     ///
-    /// First come the marks of ended outages, then `ops`.
+    /// First come *marks*, by which the store takes the numbers of ended outages. Then come `ops`.
     fn next_call(&self, all_ops: &mut Vec<RoomOp>, ops: &[RoomOp]) -> Option<RoomCall<'_>> {
         let mut state = self.lock();
         let limits = (state.limits(), state.since);
@@ -252,7 +257,7 @@ impl OriginRoom {
         let shared = state.shared()?;
         let outages = shared.outage_numbers.end_present().iter().copied();
         all_ops.extend(outages.map(|(outage, count)| RoomOp::Mark { outage, count }));
-        all_ops.extend(ops.iter().map(|op| shared.prepared(op)));
+        all_ops.extend(ops.iter().map(|op| shared.prepare(op)));
         Some(RoomCall {
             room: &self.origin,
             limits,
@@ -265,8 +270,8 @@ impl OriginRoom {
         })
     }
 
-    /// Handles a call without an answer.
-    fn lose(&self, ops: &[RoomOp], error: &Error) {
+    /// Notes that a call of these operations failed.
+    fn note_lost(&self, ops: &[RoomOp], error: &Error) {
         let now = clock::now();
         let mut state = self.lock();
         if let Some(shared) = state.shared() {
@@ -294,8 +299,8 @@ impl OriginRoom {
 }
 
 impl SharedRoom {
-    /// Updates a pending operation: its number may have changed since it was requested.
-    fn prepared(&self, op: &RoomOp) -> RoomOp {
+    /// Returns an operation as it is sent: its position is that of the present state.
+    fn prepare(&self, op: &RoomOp) -> RoomOp {
         match op {
             RoomOp::Come { number, .. } => RoomOp::Come {
                 position: self.mirror.room().position(*number),
@@ -311,6 +316,7 @@ impl State {
     /// Applies a reply of the store to this gateway's copy of the room.
     fn follow(&mut self, origin: &str, reply: RoomReply, now: Moment) {
         if self.identity.life != reply.life {
+            // The room began anew in the store. Signatures depend on its life.
             self.identity.life = reply.life;
             let signer = super::create_signer(&self.settings, origin, &self.identity);
             self.signer = Arc::new(signer);
@@ -324,22 +330,23 @@ impl State {
         }
     }
 
-    /// Resolves the number of a ticket.
+    /// Resolves the number of a ticket to the store's number.
     ///
     /// # Errors
     ///
-    /// The outage of the number, if only the store knows the number.
-    pub(super) fn number(&self, number: u64) -> Result<u64, u32> {
+    /// The number was drawn in an outage, and only the store knows its own number for it. Returns
+    /// the name of the outage.
+    pub(super) fn resolve(&self, number: u64) -> Result<u64, u32> {
         match &self.store {
             RoomStore::Here(_) => Ok(number),
-            RoomStore::Shared(shared) => shared.outage_numbers.number(number),
+            RoomStore::Shared(shared) => shared.outage_numbers.resolve(number),
         }
     }
 
-    /// Records the store's numbers for those of an outage.
-    pub(super) fn resolve_outage(&mut self, outage: u32, first: u64) {
+    /// Records the store's numbers for an ended outage. The first one follows `first`.
+    pub(super) fn record_store_numbers(&mut self, outage: u32, first: u64) {
         if let Some(shared) = self.shared() {
-            shared.outage_numbers.resolve(outage, first);
+            shared.outage_numbers.record_store_numbers(outage, first);
         }
     }
 }

@@ -1,4 +1,7 @@
 //! Signed tickets and sessions that visitors keep: only the room can make them.
+//!
+//! `bind` is a value of the visitor, such as its address, that a text is bound to. A *body* is the
+//! data of a ticket or of a session. The text of both is the body and its signature, in Base64.
 
 use std::time::Duration;
 
@@ -10,14 +13,14 @@ use subtle::ConstantTimeEq;
 
 use crate::time::clock;
 
-/// Position number of a visitor, as the visitor keeps it.
+/// Ticket of a waiting visitor: its position number, with the time and the prediction at the draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// Position number.
     pub number: u64,
     /// Instant of the draw, in whole seconds.
     pub drawn: Moment,
-    /// Wait that was predicted to the visitor at the draw, in whole seconds; `None`: none.
+    /// Wait that was predicted at the draw, in whole seconds; `None`: there was no prediction.
     pub predicted: Option<Duration>,
 }
 
@@ -42,11 +45,11 @@ impl<T> Signed<T> {
 pub(super) struct Signer {
     /// One key for each secret; the first one signs.
     keys: Vec<hmac::Key>,
-    /// Prefix of all signed data: the life of the room, and its name with the length before it.
+    /// Data of the room in all signatures: its life, the length of its name, and its name.
     context: Vec<u8>,
 }
 
-/// Length of a signature, in bytes: nobody guesses 128 bits.
+/// Length of a signature, in bytes. Nobody guesses 128 bits.
 const SIGNATURE: usize = 16;
 /// Length of a ticket, in bytes: number, instant, predicted wait.
 const TICKET: usize = 8 + 4 + 4;
@@ -55,7 +58,7 @@ const SESSION: usize = 8;
 /// Maximum length of a text, in bytes.
 const MAX_TEXT: usize = 64;
 
-/// Kind of signed text, so that a text of one kind is not valid as another.
+/// Purpose of a signature, part of the signed data: a text of one kind is not valid as another.
 #[derive(Clone, Copy)]
 enum Purpose {
     Ticket = 1,
@@ -64,15 +67,14 @@ enum Purpose {
 }
 
 impl Signer {
-    /// Creates a signer. `life`: differs between two rooms of one name that share no state.
+    /// Creates a signer. `life`: random number of the room. Texts of an earlier life are invalid.
     pub(super) fn new<'s>(secrets: impl Iterator<Item = &'s [u8]>, room: &str, life: u64) -> Self {
         let mut context = life.to_be_bytes().to_vec();
         context.extend_from_slice(&(room.len() as u64).to_be_bytes());
         context.extend_from_slice(room.as_bytes());
+        let keys = secrets.map(|secret| hmac::Key::new(hmac::HMAC_SHA256, secret));
         Self {
-            keys: secrets
-                .map(|it| hmac::Key::new(hmac::HMAC_SHA256, it))
-                .collect(),
+            keys: keys.collect(),
             context,
         }
     }
@@ -80,11 +82,10 @@ impl Signer {
     /// Signs a ticket, for visitors with the same value of `bind`.
     pub(super) fn ticket(&self, ticket: &Ticket, bind: &[u8]) -> String {
         let mut body = [0; TICKET];
-        // Other gateways of a shared room read it, so it has the time of the wall clock.
+        // By the wall clock, because other gateways of a shared room read the ticket, too.
         let seconds = clock::to_wall(ticket.drawn).as_nanos() / 1_000_000_000;
-        let predicted = ticket
-            .predicted
-            .map_or(u32::MAX, |predicted| to_u32(predicted.as_secs()));
+        let predicted = ticket.predicted.map(|wait| to_u32(wait.as_secs()));
+        let predicted = predicted.unwrap_or(u32::MAX);
         body[..8].copy_from_slice(&ticket.number.to_be_bytes());
         body[8..12].copy_from_slice(&to_u32(seconds).to_be_bytes());
         body[12..].copy_from_slice(&predicted.to_be_bytes());
@@ -118,10 +119,10 @@ impl Signer {
         read.and_then(|body| Some(u64::from_be_bytes(body)))
     }
 
-    /// Keys of the random order of visitors who came before `opens`.
+    /// Returns the keys of the random order of visitors who came before `opens`.
     ///
-    /// Each key is the beginning of the HMAC of the room and the number of the round. So anybody
-    /// with the secret can check the order.
+    /// There is one key for each round of the order's permutation: the beginning of a signature of
+    /// the round's number. So anybody with the secret can check the order.
     pub(super) fn lottery_keys(&self, opens: Moment) -> LotteryKeys {
         std::array::from_fn(|round| {
             let (round, opens) = ([u8::try_from(round).unwrap_or(0)], opens.as_nanos());
@@ -138,7 +139,7 @@ impl Signer {
         signed.update(&[purpose as u8]);
         signed.update(&self.context);
         signed.update(body);
-        // `bind` is last, so it needs no length: everything before it has a known one.
+        // `bind` is last, so it needs no length: the lengths of all data before it are known.
         signed.update(bind);
         signed.sign()
     }
@@ -174,6 +175,7 @@ impl Signer {
         }
         let nth = self.keys.iter().position(|key| {
             let tag = self.sign(key, purpose, body, bind);
+            // In constant time, so that the duration does not reveal a part of the signature.
             tag.as_ref()[..SIGNATURE].ct_eq(signature).into()
         })?;
         Some(Signed {

@@ -1,4 +1,8 @@
 //! Handling of a visitor's request: from its ticket or session to its answer.
+//!
+//! A visitor *polls* with a ticket while it waits. Once its number is called, its next poll makes
+//! it *come* inside, with a session. `bind` is the value that texts are signed for. A shared room
+//! has a *mirror*: a copy of the store's state, as of its last reply.
 
 use std::sync::MutexGuard;
 use std::time::Duration;
@@ -35,8 +39,8 @@ impl OriginRoom {
         if is_handed_over {
             return Some(Answered::NoNumber);
         }
-        // A session that is unknown has ended, or it began in the second before the process was
-        // killed. In the second case its number is still called, or waits.
+        // An unknown session has ended, or it began right before the process was killed. Then the
+        // restored room still has its number as called or waiting.
         let ticket = presented.ticket.map(|it| it.value.number);
         let Some(number) = ticket.or(presented.session.map(|it| it.value)) else {
             return Some(Answered::MustDraw);
@@ -50,9 +54,7 @@ impl OriginRoom {
         if let Some(answered) = self.answer_at_once(presented, bind, now) {
             return answered;
         }
-        let Presented {
-            session, ticket, ..
-        } = presented;
+        let (session, ticket) = (presented.session, presented.ticket);
         if let Some(session) = session
             && self.is_inside(session.value, now).await
         {
@@ -70,18 +72,19 @@ impl OriginRoom {
         Answered::MustDraw
     }
 
-    /// Answers a visitor with a session. `renewed`: text of the session, if the cookie is set anew.
+    /// Answers a visitor with a session. `renewed`: new text of it, if an older secret signed it.
     fn answer_session(&self, renewed: Option<SessionText>) -> Answered {
         self.metrics.count(RoomRequest::Session);
         Answered::Inside(renewed)
     }
 
-    /// Records a request of a visitor with a session. Returns whether the session goes on.
+    /// Records a request of a visitor with a session in a shared room. Returns whether it goes on.
     async fn is_inside(&self, number: u64, now: Moment) -> bool {
         let touched = match self.lock().shared() {
             Some(shared) => shared.mirror.touch(number, now),
             None => return false,
         };
+        // `is_sure`: whether this gateway knows that the visitor is inside.
         let touch = |is_sure| RoomOp::Touch {
             number,
             is_sure,
@@ -101,6 +104,7 @@ impl OriginRoom {
             return false;
         };
         match done {
+            // 1: the store has the session.
             Some(RoomDone::Count(Some(1))) => shared.mirror.begin(number, now),
             Some(_) => {
                 shared.mirror.end(number);
@@ -114,17 +118,18 @@ impl OriginRoom {
 
     /// Answers a poll of a visitor with a ticket in a shared room.
     async fn poll(&self, mut ticket: Signed<Ticket>, bind: &[u8], now: Moment) -> Answered {
-        let Some(number) = self.number(ticket.value.number).await else {
+        let Some(number) = self.resolve(ticket.value.number).await else {
             self.metrics.count(RoomRequest::Ended);
             return Answered::MustDraw;
         };
+        // A number of an outage becomes the store's number: the visitor gets a new text.
         ticket.is_older |= number != ticket.value.number;
         ticket.value.number = number;
         let polled = self.poll_number(number, now).await;
         self.answer_polled(self.lock(), polled, number, Some(ticket), bind, now)
     }
 
-    /// Answers the poll of a visitor with this number. `ticket`: present if the visitor has waited.
+    /// Answers the poll of a visitor. `ticket`: its ticket; `None` if it has shown only a session.
     fn answer_polled(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -163,25 +168,25 @@ impl OriginRoom {
         answered
     }
 
-    /// Resolves the number of a ticket; `None`: the store has no number for it.
-    async fn number(&self, number: u64) -> Option<u64> {
-        let known = self.lock().number(number);
+    /// Resolves the number of a ticket to the store's number; `None`: the store has none for it.
+    async fn resolve(&self, number: u64) -> Option<u64> {
+        let known = self.lock().resolve(number);
         let Err(outage) = known else {
             return known.ok();
         };
         match self.run_op(RoomOp::Marked(outage)).await {
             Some(RoomDone::Count(Some(first))) => {
                 let mut state = self.lock();
-                state.resolve_outage(outage, first);
-                state.number(number).ok()
+                state.record_store_numbers(outage, first);
+                state.resolve(number).ok()
             }
             Some(_) => None,
-            // The outage goes on.
+            // The outage goes on: the number stays as it is.
             None => Some(number),
         }
     }
 
-    /// Polls a shared room for a number.
+    /// Polls a shared room for a number: the mirror, and the store if the number may be called.
     async fn poll_number(&self, number: u64, now: Moment) -> Polled {
         let position = {
             let mut state = self.lock();
@@ -303,8 +308,9 @@ impl OriginRoom {
 impl SharedRoom {
     /// Draws a number while the store is out.
     fn draw_alone(&mut self, now: Moment) -> Drawn {
-        let (number, nth) = self.outage_numbers.draw();
-        Drawn::Waits(number, self.mirror.answer_behind(nth, number, now))
+        let (number, drawn_count) = self.outage_numbers.draw();
+        let waiting = self.mirror.answer_behind(drawn_count, number, now);
+        Drawn::Waits(number, waiting)
     }
 }
 

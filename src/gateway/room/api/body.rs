@@ -39,7 +39,7 @@ struct WordBody {
     r#for: Option<String>,
 }
 
-/// Parses the body of a PUT for an override.
+/// Parses the body of a PUT for an override. `by`: author of the override.
 pub(super) fn requested(body: &[u8], now: Moment, by: &str) -> Result<RoomOverride, Refusal> {
     let example = r#"{"admit": "5r/s", "for": "10m"}, with sessions, admit, pause and for"#;
     let body: OverrideBody = parse(body, example)?;
@@ -84,10 +84,8 @@ pub(super) fn count(body: &[u8]) -> Result<u64, Refusal> {
 
 /// Parses the body of a PUT of a message.
 pub(super) fn word(body: &[u8], now: Moment) -> Result<RoomWord, Refusal> {
-    new_word(
-        parse(body, r#"{"word": "We continue at 11:00", "for": "1h"}"#)?,
-        now,
-    )
+    let body = parse(body, r#"{"word": "We continue at 11:00", "for": "1h"}"#)?;
+    new_word(body, now)
 }
 
 /// Parses the body of a POST that empties the room: it may be empty, or contain a message.
@@ -96,8 +94,8 @@ pub(super) fn parting_word(body: &[u8], now: Moment) -> Result<Option<RoomWord>,
         return Ok(None);
     }
     let body: WordBody = parse(body, r#"{} or {"word": "Sold out", "for": "1h"}"#)?;
-    let is_there = body.word.is_some() || body.r#for.is_some();
-    is_there.then(|| new_word(body, now)).transpose()
+    let has_word = body.word.is_some() || body.r#for.is_some();
+    has_word.then(|| new_word(body, now)).transpose()
 }
 
 /// Checks a message and its duration.

@@ -1,4 +1,6 @@
-//! Acts on a waiting room: overrides, calls by hand, and a message to waiting visitors.
+//! `/api/rooms/{origin}`: acts of operators on a waiting room.
+//!
+//! They are overrides, calls by hand, emptying, and a message to waiting visitors (`word`).
 
 mod body;
 
@@ -37,6 +39,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Finds the room of an origin.
     fn of(author: Author, admin: Data<Admin>, origin: &str, body: Bytes) -> Result<Self, Refusal> {
         let gateway = admin.serving()?;
         let origins = &gateway.settings().origins;
@@ -99,7 +102,7 @@ impl FromRequest for Target {
     type Error = Error;
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
-    /// Looks the room up when the body has arrived: an upload may outlast a reload.
+    /// Finds the room only when the body has arrived, because an upload may outlast a reload.
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let author = Author::of(request);
         let parts = <(Data<Admin>, Path<String>, Bytes)>::from_request(request, payload);
@@ -144,7 +147,7 @@ pub(crate) async fn end(target: Target) -> Answer {
     overrides::end(&target, &target.author, &target.admin.history)
 }
 
-/// Refusal while the room's store does not respond.
+/// Creates the refusal while the room's store does not answer.
 fn no_store() -> Refusal {
     reply::unavailable("Redis, which keeps the room, does not answer; try again later")
 }
@@ -199,7 +202,7 @@ pub(crate) async fn end_word(target: Target) -> Answer {
     Ok(reply::ok(&word_status(&ended)))
 }
 
-/// Name of a room in the log and the history of changes.
+/// Returns the name of a room in the log and in the history of changes.
 pub(crate) fn subject(room: &OriginRoom) -> String {
     format!("origins.{}.room", room.origin)
 }

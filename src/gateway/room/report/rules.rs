@@ -1,4 +1,7 @@
-//! Rules for waiting rooms: rooms that do not call, missed calls, and long waits.
+//! Rules of the headline for waiting rooms: rooms that do not call, missed calls, and long waits.
+//!
+//! A *call* of a visitor expires after the time `claim`. A *session* is *taken* by a visitor who is
+//! inside, or who was called and has not come yet.
 
 use super::sample::RoomSample;
 use crate::origin::report::sample::OriginSample;
@@ -8,12 +11,12 @@ use crate::status::headline::words::{count, pace, part, percent, seconds, whole}
 
 /// Time without a call from which a room that could call is stuck, in seconds.
 const STUCK: f64 = 5.0;
-/// Minimum number of ended calls for a trend.
-const FEW: u64 = 10;
-/// Wait that is worth a headline, in seconds.
-const LONG: f64 = 2.0 * 3600.0;
+/// Minimum number of ended calls from which a conclusion is drawn.
+const MIN_CALLS: u64 = 10;
+/// Wait above which a room is worth a finding, in seconds.
+const LONG_WAIT: f64 = 2.0 * 3600.0;
 
-/// `1 visitor waits`, `2 visitors wait`.
+/// Formats the number of waiting visitors: `1 visitor waits`, `2 visitors wait`.
 pub(crate) fn visitors_wait(room: &RoomSample) -> String {
     let waits = if room.room.waiting == 1 {
         "waits"
@@ -60,7 +63,7 @@ pub(crate) fn turns_lost(_: &Recent<'_>, origin: &OriginSample) -> Option<Findin
     let room = origin.room.as_ref()?;
     let lost = room.lost_lately;
     let all = lost + room.came_lately;
-    if all < FEW || lost * 2 <= all {
+    if all < MIN_CALLS || lost * 2 <= all {
         return None;
     }
     let (name, share) = (&origin.name, part(lost, all));
@@ -81,13 +84,10 @@ pub(crate) fn turns_lost(_: &Recent<'_>, origin: &OriginSample) -> Option<Findin
 /// Rule: visitors wait for long.
 pub(crate) fn long_wait(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let room = origin.room.as_ref()?;
-    let wait = room.room.wait.filter(|wait| *wait > LONG)?;
+    let wait = room.room.wait.filter(|wait| *wait > LONG_WAIT)?;
     let name = &origin.name;
-    let is_full = room
-        .room
-        .sessions
-        .now
-        .is_some_and(|max_sessions| room.room.inside + room.room.called >= max_sessions);
+    let (taken_count, max_sessions) = (room.room.inside + room.room.called, room.room.sessions.now);
+    let is_full = max_sessions.is_some_and(|max_sessions| taken_count >= max_sessions);
     let more = if is_full { "sessions" } else { "admit" };
     let called = room.room.pace.unwrap_or_default();
     Some(Finding {

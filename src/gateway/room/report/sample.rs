@@ -25,7 +25,7 @@ pub struct Room {
     pub pace: Option<f64>,
     /// Predicted wait of a visitor who comes now, in seconds.
     ///
-    /// `None` if no visitor waits, no visitor is called, or nothing is known.
+    /// `None` if no visitor waits, or if the room calls no visitors.
     pub wait: Option<f64>,
     /// Wait for the call of the last visitor who came after a call, in seconds.
     pub front_wait: Option<f64>,

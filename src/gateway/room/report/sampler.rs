@@ -1,4 +1,4 @@
-//! Samples of waiting rooms.
+//! Samples of waiting rooms: their status, counts of the last second, and values of some minutes.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::status::counts::Labelled;
 use crate::status::growth::Before;
 use crate::status::timestamp::seconds;
 
-/// Number of seconds from which the share of missed calls is computed.
+/// Number of seconds over which calls that ended are counted.
 const LATELY: usize = 300;
 
 /// Waiting rooms one second ago and before, by origin.
@@ -40,7 +40,7 @@ impl Rooms {
         self.counts.begin();
     }
 
-    /// Sample of an origin's room for the last second.
+    /// Returns the sample of an origin's room for the last second. `file`: configured values.
     pub(crate) fn sample(
         &mut self,
         room: &OriginRoom,
@@ -53,8 +53,8 @@ impl Rooms {
         let counts = (shown.events, shown.requests);
         (shown.events, shown.requests) = self.counts.since(origin.clone(), counts);
         let past = self.past.entry(origin.clone()).or_default();
-        let stuck = past.stuck(&status, now);
-        let (came_lately, lost_lately) = past.ended(status.counts);
+        let stuck = past.update_stuck(&status, now);
+        let (came_lately, lost_lately) = past.count_ended_calls(status.counts);
         RoomSample {
             room: shown,
             came_lately,
@@ -65,8 +65,10 @@ impl Rooms {
 }
 
 impl Past {
-    /// Duration for which the room has called no visitor although it could.
-    fn stuck(&mut self, status: &RoomStatus, now: Moment) -> Duration {
+    /// Updates and returns the duration for which the room has called no visitor although it could.
+    ///
+    /// Call it before [`count_ended_calls`](Self::count_ended_calls), which adds the second.
+    fn update_stuck(&mut self, status: &RoomStatus, now: Moment) -> Duration {
         let RoomStatus { state, limits, .. } = status;
         let taken = state.inside + state.called;
         let is_full = limits.sessions.is_some_and(|it| taken >= it.get().into());
@@ -75,14 +77,14 @@ impl Past {
         let is_stuck = may_call && status.counts.called == before;
         self.stuck_since = self.stuck_since.or(Some(now)).filter(|_| is_stuck);
         let lasts = self.stuck_since.map_or(Duration::ZERO, |it| now.since(it));
-        // Zero without a pace.
+        // Between two calls at the configured pace; zero without one.
         let interval = 1.0 / limits.admit.per_second();
         let interval = Duration::try_from_secs_f64(interval).unwrap_or(Duration::MAX);
         lasts.saturating_sub(interval)
     }
 
-    /// Numbers of called visitors who came, and who missed their call.
-    fn ended(&mut self, now: RoomCounts) -> (u64, u64) {
+    /// Adds the counts of a second. Returns the calls that ended lately: came, and lost.
+    fn count_ended_calls(&mut self, now: RoomCounts) -> (u64, u64) {
         // A room that was removed from the file and came back counts from zero.
         let is_new = |it: &RoomCounts| it.came > now.came || it.lost > now.lost;
         if self.counts.back().is_some_and(is_new) {
@@ -134,8 +136,8 @@ mod tests {
         for second in 0..=seconds {
             let status = of(second);
             let now = Moment::default() + Duration::from_secs(second);
-            stuck = past.stuck(&status, now);
-            past.ended(status.counts);
+            stuck = past.update_stuck(&status, now);
+            past.count_ended_calls(status.counts);
         }
         stuck.as_secs()
     }
@@ -171,12 +173,16 @@ mod tests {
             ..RoomCounts::default()
         };
         let mut past = Past::default();
-        assert_eq!(past.ended(counts(7, 2)), (0, 0));
-        assert_eq!(past.ended(counts(9, 3)), (2, 1));
+        assert_eq!(past.count_ended_calls(counts(7, 2)), (0, 0));
+        assert_eq!(past.count_ended_calls(counts(9, 3)), (2, 1));
         for _ in 1..LATELY {
-            past.ended(counts(9, 3));
+            past.count_ended_calls(counts(9, 3));
         }
-        assert_eq!(past.ended(counts(9, 4)), (0, 1));
-        assert_eq!(past.ended(counts(1, 0)), (0, 0), "it began anew");
+        assert_eq!(past.count_ended_calls(counts(9, 4)), (0, 1));
+        assert_eq!(
+            past.count_ended_calls(counts(1, 0)),
+            (0, 0),
+            "it began anew"
+        );
     }
 }
