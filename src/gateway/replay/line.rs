@@ -1,6 +1,7 @@
 //! Lines of traces and access logs: parsed into the time and the data of a request.
 //!
-//! `form` detects the format. This module parses the combined format, and the others have modules.
+//! `form` detects the format. Each format has a module with its parser. This file has the types and
+//! what several parsers use.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -12,6 +13,7 @@ use thiserror::Error;
 use crate::observe::escape::unescape;
 
 mod alb;
+mod combined;
 mod csv;
 mod form;
 mod haproxy;
@@ -27,7 +29,7 @@ pub use form::Form;
 pub struct Line<'a> {
     /// Instant at which the request arrived.
     pub time: Moment,
-    /// Key of the request in each of its route's zones, if the trace has it.
+    /// Key of the request, for each zone of its route, if the trace has keys.
     pub key: Option<Cow<'a, [u8]>>,
     /// Path, not decoded; `/` if the trace has none.
     pub path: Cow<'a, str>,
@@ -50,7 +52,7 @@ pub struct Recorded<'a> {
     pub referer: Cow<'a, str>,
     /// `$http_user_agent`.
     pub user_agent: Cow<'a, str>,
-    /// Zone that decided on the request, and its escaped key there. Only in the gateway's own log.
+    /// Zone that decided on the request, and the escaped key there. Only in the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
     /// Time from `Line::time` to the last byte of the response; zero if the log does not have it.
     pub took: Duration,
@@ -90,8 +92,9 @@ impl Recorded<'_> {
     /// `None` unless the line is from the gateway's own log.
     pub fn decided(&self) -> Option<(&str, Cow<'_, [u8]>)> {
         let (zone, key) = self.keyed.as_ref()?;
-        let escaped = key.contains('\\').then(|| unescape(key)).flatten();
-        let key = escaped.map_or(Cow::Borrowed(key.as_bytes()), Cow::Owned);
+        // Without a backslash nothing is escaped. An invalid key is taken as it is.
+        let unescaped = key.contains('\\').then(|| unescape(key)).flatten();
+        let key = unescaped.map_or(Cow::Borrowed(key.as_bytes()), Cow::Owned);
         Some((zone, key))
     }
 }
@@ -121,21 +124,9 @@ pub enum LineError {
     TooLong,
 }
 
-/// Error of a line that is not in the combined format.
-const NOT_COMBINED: LineError = LineError::Format(
-    "nginx's combined format: address - user [time] \"request\" status bytes \"referer\" \"agent\"",
-);
-
-/// Parses the fields that the gateway's own log adds after the agent: `zone="…" key="…"`.
-fn keyed<'a>(parts: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-    let zone = (parts.next()? == " zone=").then(|| parts.next())??;
-    let key = (parts.next()? == " key=").then(|| parts.next())??;
-    Some((zone.into(), key.into()))
-}
-
 /// Returns the method and target of a request line.
 ///
-/// A log also has requests that were not valid HTTP. They count, too.
+/// A log also has requests that were not valid HTTP, which count, too. So anything is accepted.
 fn request_parts(request: &str) -> (&str, &str) {
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
     let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
@@ -154,60 +145,6 @@ fn truncated(text: &str) -> String {
 /// Returns the value of a log field; `-` means that there is none.
 fn field_value(field: Option<&str>) -> Cow<'_, str> {
     field.filter(|field| *field != "-").unwrap_or("").into()
-}
-
-/// Parses a line of the `combined` format.
-fn combined(line: &str) -> Result<Line<'_>, LineError> {
-    let (first, rest) = line.split_once(' ').ok_or(NOT_COMBINED)?;
-    let (client, rest) = skip_host(first, rest);
-    let (_, rest) = rest.split_once('[').ok_or(NOT_COMBINED)?;
-    let (time, rest) = rest.split_once("] \"").ok_or(NOT_COMBINED)?;
-    // Parts in quotes, and the parts between them.
-    let mut parts = split_at_quotes(rest);
-    let mut next = || parts.next();
-    let (Some(request), Some(_), referer, _, agent) = (next(), next(), next(), next(), next())
-    else {
-        return Err(NOT_COMBINED);
-    };
-    // The user field comes from the client and may contain brackets.
-    let time = time.rsplit_once('[').map_or(time, |(_, time)| time);
-    let (time, utc_offset) =
-        time::parse_local(time).ok_or_else(|| LineError::Time(truncated(time)))?;
-    let (method, target) = request_parts(request);
-    let recorded = Recorded {
-        client: parse_address(client),
-        method: method.into(),
-        target: target.into(),
-        referer: field_value(referer),
-        user_agent: field_value(agent),
-        keyed: keyed(&mut parts),
-        at_origin: spans::in_text(rest),
-        utc_offset,
-        ..Recorded::default()
-    };
-    Ok(Line::logged(time, recorded))
-}
-
-/// Returns the client and the text after it. Apache's `vhost_combined` begins with `host:port`.
-fn skip_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
-    let second = rest.split_once(' ').filter(|(second, _)| {
-        first.contains(':') && first.parse::<IpAddr>().is_err() && second.parse::<IpAddr>().is_ok()
-    });
-    second.unwrap_or((first, rest))
-}
-
-/// Splits a text at its quotes. Apache and Traefik write `\"` for a quote inside quoted text.
-fn split_at_quotes(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let end = text.match_indices('"').map(|(at, _)| at).find(|at| {
-            let before = text[..*at].bytes().rev();
-            before.take_while(|byte| *byte == b'\\').count() % 2 == 0
-        });
-        rest = end.map(|end| &text[end + 1..]);
-        Some(end.map_or(text, |end| &text[..end]))
-    })
 }
 
 /// Returns the target without its scheme and host (RFC 9112, section 3.2.2).

@@ -58,6 +58,7 @@ impl Lines {
             return Ok(None);
         }
         let read = self.read();
+        // Nothing was read, or reading failed.
         self.has_ended = !matches!(read, Ok(1..));
         if read? == 0 {
             return Ok(None);
@@ -76,7 +77,9 @@ impl Lines {
         self.number
     }
 
-    /// Reads a line with its end, or the rest of the input. Returns the number of its stored bytes.
+    /// Reads a line with its end, or the rest of the input. Returns its length; 0 at the end.
+    ///
+    /// Of a line that is too long, only the first bytes are stored and counted.
     fn read(&mut self) -> io::Result<usize> {
         self.line.clear();
         let mut input = self.input.by_ref().take(MAX_LINE as u64 + 1);

@@ -1,7 +1,8 @@
 //! Replays recorded traffic by the gateway's own rules, without a server or a clock.
 //!
-//! `trace` reads the requests from `lines`, which `line` parses. `simulator` decides on them.
-//! `spread` summarizes numbers of the outcomes.
+//! `lines` reads the lines of a file, `line` parses one, and `trace` returns the requests. For each
+//! request, `request_keys` finds the route and the keys, and `simulator` computes the `outcome`.
+//! `spread` has quantiles of numbers.
 
 #[cfg(test)]
 mod access_log;

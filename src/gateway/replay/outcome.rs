@@ -1,4 +1,7 @@
-//! Simulated outcome of a request.
+//! Simulated outcome of a request: passed, delayed or rejected, by the zones and by the gate.
+//!
+//! The *gate* of an origin limits its requests. The *level* of a key's bucket is what was charged
+//! and has not leaked yet.
 
 use std::time::Duration;
 
@@ -67,7 +70,7 @@ impl Outcome {
             Verdict::Pass { excess } => (None, excess),
             Verdict::Reject(refusal) => (None, refusal.excess),
         });
-        // The first of the limits with the longest wait.
+        // The limit with the longest wait decides; of equal ones the first, so the last in reverse.
         let decisive = waits.rev().max_by_key(|(until, _)| *until);
         let (until, excess) = decisive.unwrap_or((None, Excess::default()));
         let (status, departure) = match until {

@@ -1,6 +1,6 @@
-//! Routes and keys of replayed requests.
+//! Routes and keys of replayed requests, by the gateway's own rules.
 //!
-//! They are found by the gateway's own rules, as far as the trace has the data.
+//! A trace lacks some data of a request, so some conditions and variables are unknown.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -35,12 +35,12 @@ impl<'a> RequestKeys<'a> {
     /// an argument that is read occurs twice.
     pub(super) fn route(&self, line: &Line) -> Option<&'a Route> {
         let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
-        if method.is_some_and(is_lowercase_word) {
+        if method.is_some_and(has_lowercase_letters) {
             return None;
         }
         let (routes, path) = (&self.settings.routes, target::path(line.path.as_bytes()));
         let method = method.map(str::as_bytes);
-        let meets = |route: &Route| meets(route, line);
+        let meets = |route: &Route| meets_conditions(route, line);
         let index = self.route_index.find(routes, &path, None, method, meets)?;
         let route = routes.get(index)?;
         let query = line.recorded.as_ref().map_or("", Recorded::query);
@@ -68,6 +68,7 @@ impl<'a> RequestKeys<'a> {
     ///
     /// A long key is truncated, as in the gateway.
     pub(super) fn key(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
+        // The key of the trace, or else the logged key, or else a key from the zone's template.
         let mut key = match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),
             (None, Some(recorded)) => match recorded.decided() {
@@ -91,7 +92,7 @@ impl<'a> RequestKeys<'a> {
 /// Returns whether the request of a line is known to meet the conditions of a route.
 ///
 /// A log has the query, but no other field, no cookie, and not the listener of the client.
-fn meets(route: &Route, line: &Line) -> bool {
+fn meets_conditions(route: &Route, line: &Line) -> bool {
     let query = line.recorded.as_ref().map_or("", Recorded::query);
     let query = query.as_bytes();
     let is_met = |condition: &Matcher| match &condition.input {
@@ -106,8 +107,10 @@ fn meets(route: &Route, line: &Line) -> bool {
     route.listen.is_none() && route.conditions.iter().all(is_met)
 }
 
-/// Returns whether this is a method with lower-case letters, not a part of invalid HTTP.
-fn is_lowercase_word(method: &str) -> bool {
+/// Returns whether this is a word with lower-case letters, so a method that the gateway refuses.
+///
+/// Anything else is a part of invalid HTTP.
+fn has_lowercase_letters(method: &str) -> bool {
     let is_word = method.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_word && method.bytes().any(|byte| byte.is_ascii_lowercase())
 }

@@ -1,4 +1,4 @@
-//! Distribution of numbers, for quantiles.
+//! Spread: the distribution of numbers, for quantiles.
 
 use hdrhistogram::Histogram;
 

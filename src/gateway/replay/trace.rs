@@ -1,4 +1,4 @@
-//! Reads the requests of a trace or access log.
+//! Trace: reads the requests of a trace or access log, line by line.
 
 use std::io::{self, Read};
 
@@ -15,13 +15,13 @@ const SEARCHED_LINES: usize = 1000;
 /// The first line that can be parsed determines the format, unless the user requests one.
 pub struct Trace {
     lines: Lines,
-    /// Format that the user requested.
+    /// Format that the user requested; `None`: it is detected.
     requested: Option<Form>,
-    /// Detected format, once a line was parsed.
+    /// Format of the first line that could be parsed. All later lines are parsed in this format.
     pub form: Option<Form>,
     /// Whether a non-empty line was read.
     has_begun: bool,
-    /// The last line that was not UTF-8, converted.
+    /// Last line that was not UTF-8, converted to it.
     converted: String,
 }
 
@@ -63,8 +63,8 @@ impl Trace {
             }
             let first = String::from_utf8_lossy(line);
             let form = self.requested.unwrap_or_else(|| Form::detect(&first));
-            // The first line may be truncated, after `tail -c` or rotation. So it does not
-            // determine the format of the others.
+            // Only a line that can be parsed determines the format (below): the first one may be
+            // truncated, after `tail -c` or rotation.
             let is_first = !std::mem::replace(&mut self.has_begun, true);
             if !(is_first && form.is_header(&first)) {
                 break (number, form);

@@ -1,6 +1,4 @@
-//! The keys that a replayed zone remembers.
-//!
-//! The least recently used key is evicted when the zone is full.
+//! The keys that a replayed zone remembers. A full zone evicts the least recently used key.
 
 use config::{Zone, short_key};
 use foldhash::fast::RandomState;
@@ -26,7 +24,7 @@ impl<S> ZoneKeys<S> {
         self.known.peek(&*short_key(key))
     }
 
-    /// Returns the state of a key, without marking the key as used.
+    /// Returns the state of a key, to be changed, without marking the key as used.
     pub(crate) fn peek_mut(&mut self, key: &[u8]) -> Option<&mut S> {
         self.known.peek_mut(&*short_key(key))
     }
@@ -65,6 +63,7 @@ impl<S> ZoneKeys<S> {
                     return self.known.pop_lru().is_some();
                 }
                 Some((busy, _)) => {
+                    // Counts as used last, so that the next key is examined.
                     let busy = busy.clone();
                     self.known.promote(&busy);
                 }

@@ -22,7 +22,7 @@ pub(super) fn begins_with_type(line: &str) -> bool {
     first.is_some_and(|word| TYPES.contains(&word))
 }
 
-/// Parses a line.
+/// Parses a line. The request arrived at its creation time, or else before the durations.
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let mut quoted = line.split('"');
     let (Some(fields), Some(request), Some(_), Some(agent)) =
@@ -31,34 +31,22 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         return Err(NOT_ALB);
     };
     let fields: Vec<&str> = fields.split_whitespace().collect();
-    // Type, time, load balancer, client:port, target:port, three durations, status.
-    let [
-        _,
-        ended,
-        _,
-        client,
-        _,
-        request_time,
-        target_time,
-        response_time,
-        ..,
-    ] = fields[..]
-    else {
+    // Type, end time, load balancer, client:port, target:port, then the durations of three phases:
+    // before the target has the request, until its response begins, and until the response is sent.
+    let [_, ended, _, client, _, before, at_target, after, ..] = fields[..] else {
         return Err(NOT_ALB);
     };
     let (ended, _) = time::parse_any(ended).ok_or_else(|| LineError::Time(truncated(ended)))?;
     // -1 is no duration: that phase was not reached.
-    let phases = [request_time, target_time, response_time].map(seconds);
-    let [_, target_time, response_time] = phases;
+    let phases = [before, at_target, after].map(seconds);
+    let [_, at_target, after] = phases;
     let reached = phases.into_iter().flatten();
     let total = reached.fold(Duration::ZERO, Duration::saturating_add);
-    // The trace, the domain and the certificate are between the agent and the creation time.
-    let created = quoted
-        .nth(6)
-        .and_then(|rest| rest.split_whitespace().nth(1));
-    let created = created
-        .and_then(time::parse_any)
-        .map(|(created, _)| created);
+    // After the agent come trace, domain and certificate in quotes, a number, the creation time.
+    let behind_certificate = quoted.nth(6);
+    let created = behind_certificate.and_then(|rest| rest.split_whitespace().nth(1));
+    let created = created.and_then(time::parse_any);
+    let created = created.map(|(created, _offset)| created);
     let arrived = created.filter(|created| *created <= ended);
     let arrived = arrived.unwrap_or_else(|| ended.before(total));
     let (method, uri) = request_parts(request);
@@ -68,8 +56,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         target: uri.into(),
         user_agent: field_value(Some(agent)),
         took: ended.since(arrived),
-        at_origin: target_time
-            .map(|target_time| target_time.saturating_add(response_time.unwrap_or_default())),
+        at_origin: at_target.map(|at_target| at_target.saturating_add(after.unwrap_or_default())),
         ..Recorded::default()
     };
     Ok(Line::logged(arrived, recorded))

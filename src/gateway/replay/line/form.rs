@@ -1,4 +1,4 @@
-//! Formats of traces and access logs: names, detection, and dispatch to the parsers.
+//! Formats of traces and access logs: their names, detection, and dispatch to the parsers.
 
 use super::{Line, LineError, alb, combined, csv, haproxy, json, time, traefik};
 
@@ -36,11 +36,12 @@ impl Form {
     /// Detects the format of a trace by its first line.
     pub fn detect(line: &str) -> Self {
         let is_json = line.trim_start().starts_with('{');
-        // The lines of these formats cannot be of another one. Some look like JSON or `combined`.
+        // Formats whose parsers accept no line of another format. Some of their lines look like
+        // JSON or `combined`, so they are tried first.
         let distinct = [Self::Traefik, Self::Caddy, Self::Alb, Self::Haproxy];
         let found = distinct.into_iter().find(|form| {
             let is_possible = match form {
-                // Any line with enough fields would fit.
+                // The parser would accept any line with enough fields.
                 Self::Alb => alb::begins_with_type(line),
                 // A client may have written a line of HAProxy into a field of JSON.
                 Self::Haproxy => !is_json,
@@ -63,12 +64,12 @@ impl Form {
     ///
     /// The truncated first line of a log is not a header.
     pub fn is_header(self, line: &str) -> bool {
-        let is_of_name = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
+        let is_of_header = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
         let (first, rest) = csv::field(line);
         self == Self::Csv
             && rest.is_some()
             && time::parse_seconds(&first).is_none()
-            && line.chars().all(is_of_name)
+            && line.chars().all(is_of_header)
     }
 
     /// Parses a line.
@@ -79,7 +80,7 @@ impl Form {
     pub fn read(self, line: &str) -> Result<Line<'_>, LineError> {
         match self {
             Self::Csv => csv::read(line),
-            Self::Combined => combined(line),
+            Self::Combined => combined::read(line),
             Self::Json => json::read(line),
             Self::Haproxy => haproxy::read(line),
             Self::Caddy => json::read_caddy(line),

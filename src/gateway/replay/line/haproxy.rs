@@ -16,12 +16,15 @@ const TIME_LENGTH: usize = 24;
 /// Length of its milliseconds, with the point.
 const MILLIS_LENGTH: usize = 4;
 
-/// Returns the client, the time in brackets with milliseconds and no zone, and the text after it.
+/// Splits a line at the time in brackets: the client before it, the time, and the text after it.
+///
+/// HAProxy's time has milliseconds and no zone. `None` if there is no such time.
 fn split_at_time(line: &str) -> Option<(&str, &str, &str)> {
     line.match_indices('[').find_map(|(bracket, _)| {
         let (time, rest) = line[bracket + 1..].split_at_checked(TIME_LENGTH)?;
         let rest = rest.strip_prefix("] ")?;
         let bytes = time.as_bytes();
+        // As in `21/Nov/2026:03:33:47.349`.
         let is_time = bytes[2] == b'/' && bytes[11] == b':' && bytes[20] == b'.';
         let client = line[..bracket].split_whitespace().next_back();
         is_time.then_some((client.unwrap_or_default(), time, rest))
@@ -36,7 +39,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     // HAProxy writes no time zone.
     let read = time::parse_local(&format!("{whole} +0000")).zip(nanos);
     let ((begun, _), nanos) = read.ok_or_else(|| LineError::Time(truncated(begun)))?;
-    // The fields after frontend and backend/server are the timers TR/Tw/Tc/Tr/Ta.
+    // The fields after frontend and backend/server are the timers TR/Tw/Tc/Tr/Ta: to receive the
+    // head, in the queue, to connect, until the response, and all since the first byte.
     let timers = rest.split_whitespace().nth(2).ok_or(NOT_HAPROXY)?;
     let timers: Vec<Option<Duration>> = timers.split('/').map(milliseconds).collect();
     let [head_time, queue, connect, _, active] = timers[..] else {
@@ -56,7 +60,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         at_origin,
         ..Recorded::default()
     };
-    // The line has the time of the first byte. The limits decide when the head has arrived.
+    // The line has the time of the first byte. A request arrives at the limits with its whole head.
     let arrived = begun + Duration::from_nanos(nanos) + head_time;
     Ok(Line::logged(arrived, recorded))
 }

@@ -1,6 +1,7 @@
 //! Parsers of JSON access logs: the gateway's own, nginx's, Caddy's and Traefik's.
 //!
-//! nginx's fields have the names of its variables.
+//! An nginx log in JSON has a field for each variable, with the variable's name. `FieldPaths` says
+//! where a log has the time, client, method and target.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use super::{
     Line, LineError, Recorded, parse_address, request_parts, spans, time, truncated, without_host,
 };
 
-/// JSON pointers to the data of a request. Of several, the first one with a value counts.
+/// JSON pointers (RFC 6901) to the data of a request. The first one with a value counts.
 struct FieldPaths {
     time: &'static [&'static str],
     client: &'static [&'static str],
@@ -52,11 +53,12 @@ const TRAEFIK: FieldPaths = FieldPaths {
 };
 
 impl FieldPaths {
-    /// Parses a line. Also returns its time.
+    /// Parses a line. Returns its JSON, its time, and the data at these pointers.
     fn read(&self, line: &str) -> Result<(Value, Moment, Recorded<'static>), LineError> {
         let log: Value = serde_json::from_str(line)
             .map_err(|error| LineError::Json(truncated(&error.to_string())))?;
         let text = first(&log, self.time).ok_or_else(|| {
+            // Without the slash at the begin of a pointer.
             let names = self.time.iter().map(|path| &path[1..]);
             let names = names.collect::<Vec<_>>().join(", ");
             LineError::Json(format!("it has none of these times: {names}"))
@@ -86,19 +88,20 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         (recorded.method, recorded.target) = (method.to_owned().into(), target.to_owned().into());
     }
     let span_of = |name: &str| span(&log[name]);
-    let (own, request_time) = (span_of("duration_seconds"), span_of("request_time"));
-    recorded.took = own.or(request_time).unwrap_or_default();
+    // The first one is of the gateway's own log, the second one of nginx's.
+    let (own_duration, request_time) = (span_of("duration_seconds"), span_of("request_time"));
+    recorded.took = own_duration.or(request_time).unwrap_or_default();
     recorded.at_origin = if text(&log["origin_seconds"]).is_some() {
         let queues = [span_of("queue_seconds"), span_of("origin_queue_seconds")];
-        spans::after_queues(own, queues)
+        spans::after_queues(own_duration, queues)
     } else if let Some(times) = text(&log["upstream_response_time"]) {
         spans::sum_of_servers(&times)
     } else {
         request_time
     };
-    // The gateway omits a field if the header was absent; nginx writes `-`.
-    let header = |ours: &str, nginx: &str| {
-        let value = text(&log[ours]).or_else(|| first(&log, &[nginx]));
+    // The gateway leaves a field out if the header was absent; nginx writes `-`.
+    let header = |own_name: &str, nginx_path: &str| {
+        let value = text(&log[own_name]).or_else(|| first(&log, &[nginx_path]));
         Cow::from(value.unwrap_or_default())
     };
     recorded.referer = header("referer", "/http_referer");
@@ -107,7 +110,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     recorded.keyed = keyed.map(|(zone, key)| (zone.into(), key.into()));
     let cost = first(&log, &["/cost"]).and_then(|cost| cost.parse().ok());
     Ok(Line {
-        // A refunded charge is logged as 0. Then the cost is that of the route.
+        // A refunded charge is logged as 0, which is no cost. Then the route determines it.
         cost: cost.and_then(Cost::new),
         // The log has the instant at which the response ended.
         ..Line::logged(ended.before(recorded.took), recorded)

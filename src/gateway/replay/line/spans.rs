@@ -1,10 +1,11 @@
-//! The time of requests at their origin, from the fields of access logs.
+//! Durations in access logs: above all, the time of requests at their origin.
 
 use std::time::Duration;
 
-/// Computes the time at the origin from the gateway's own log.
+/// Computes the time at the origin from the gateway's own log: the duration without the queues.
 ///
-/// `duration` ends with the response's last byte. The time in queues is subtracted from it.
+/// `duration`: from the arrival to the last byte of the response. `queues`: waits in the zone's
+/// queue and in the origin's queue.
 pub(super) fn after_queues(
     duration: Option<Duration>,
     queues: [Option<Duration>; 2],
@@ -13,7 +14,9 @@ pub(super) fn after_queues(
     duration.map(|duration| duration.saturating_sub(in_queues))
 }
 
-/// Parses the fields after a text line of the gateway's log: ` queue=… origin=… duration=…`.
+/// Returns the time at the origin from a text line of the gateway's own log.
+///
+/// Its last fields are ` queue=… origin=… duration=…`. `None` if the request reached no origin.
 pub(super) fn in_text(line: &str) -> Option<Duration> {
     let field = |name| field(line, name).and_then(seconds);
     field("origin")?;

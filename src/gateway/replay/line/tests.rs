@@ -121,7 +121,7 @@ fn the_combined_format_is_read_with_what_follows_it() {
     let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
     let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
     assert_eq!(keyed, Some(("z".into(), "a".into())));
-    assert_eq!(Form::Combined.read("nonsense"), Err(NOT_COMBINED));
+    assert_eq!(Form::Combined.read("nonsense"), Err(combined::NOT_COMBINED));
     for year in ["Nix/2026", "Nov/1969", "Nov/9999"] {
         let wrong = COMBINED.replace("Nov/2026", year);
         let read = Form::Combined.read(&wrong);

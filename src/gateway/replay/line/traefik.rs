@@ -1,4 +1,4 @@
-//! Traefik's access log: its common log format, and its JSON.
+//! Traefik's access log: its common log format (`combined` and more fields), and its JSON.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{Line, LineError, combined, json};
 const NOT_TRAEFIK: LineError =
     LineError::Format("Traefik's access log: its common format, or JSON");
 
-/// Parses the last field of a line in the common format: `"http://198.51.100.1:80" 12ms`.
+/// Parses the duration at the end of a line in the common format: `"http://198.51.100.1:80" 12ms`.
 fn duration(line: &str) -> Option<Duration> {
     let (_, last) = line.trim_end().rsplit_once("\" ")?;
     let millis = last.strip_suffix("ms")?.parse().ok()?;
@@ -21,7 +21,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         return json::read_traefik(line);
     }
     let took = duration(line).ok_or(NOT_TRAEFIK)?;
-    let mut read = combined(line)?;
+    let mut read = combined::read(line)?;
     if let Some(recorded) = &mut read.recorded {
         recorded.took = took;
         recorded.at_origin = Some(took);

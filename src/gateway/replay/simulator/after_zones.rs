@@ -1,6 +1,7 @@
-//! The steps of a request from its zones to its origin: admissions, permits, gate.
+//! Steps of a request after its zones have admitted it: permits of its keys, then the gate.
 //!
-//! `zone_queues`, `key_permits` and `origin_gates` have the state of the three.
+//! `zone_queues`, `key_permits` and `origin_gates` have the state of the three. A *permit* is the
+//! right to run one request of a key. The *gate* of an origin limits the requests to it.
 
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use config::Route;
 use limit::{Moment, Share};
 
-use super::{Simulator, Waiting};
+use super::{Simulator, WaitingRequest};
 use crate::observe::metrics::{GateRejected, LimitStatus};
 use crate::replay::outcome::{AtGate, Outcome};
 
@@ -26,10 +27,10 @@ impl<'a> Simulator<'a> {
         }
         let request = entry.remove();
         self.zones.set_waiting(&request.joined.charges, false);
-        let outcome = self
-            .proceed(number, request)
-            .filter(|_| self.has_late_outcomes);
-        self.report(number, outcome);
+        let outcome = self.proceed(number, request);
+        // Without late outcomes, it was reported at the join.
+        let late_outcome = outcome.filter(|_| self.has_late_outcomes);
+        self.report(number, late_outcome);
     }
 
     /// Continues the requests that got a permit.
@@ -37,10 +38,11 @@ impl<'a> Simulator<'a> {
         while let Some(number) = self.granted.pop() {
             if let Some(mut request) = self.waiting.remove(&number) {
                 let requested = &mut request.joined.requested_permits;
+                // The permit that it got is the last one of the list.
                 if let Some(permit) = requested.pop()
                     && !requested.iter().all(|it| self.permits.is_free(it))
                 {
-                    // A request takes all its permits or none.
+                    // A request takes all its permits or none, so it gives this one back.
                     self.granted.extend(self.permits.give_back(&permit, number));
                     requested.insert(0, permit);
                 }
@@ -53,11 +55,15 @@ impl<'a> Simulator<'a> {
     /// Takes all permits of an admitted request, or none, and then joins its gate.
     ///
     /// Returns the outcome unless the request waits.
-    pub(super) fn proceed(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
+    pub(super) fn proceed(
+        &mut self,
+        number: u64,
+        mut request: WaitingRequest<'a>,
+    ) -> Option<Outcome> {
         let time = request.outcome.time;
         let requested = &mut request.joined.requested_permits;
-        // A permit that is not free is moved to the end, and is taken first: the request then waits
-        // for it without holding another one.
+        // Permits are taken from the end of the list. One that is not free moves there: the request
+        // then waits for it without holding another one.
         if let Some(full) = requested.iter().rposition(|it| !self.permits.is_free(it)) {
             requested[full..].rotate_left(1);
         }
@@ -97,7 +103,7 @@ impl<'a> Simulator<'a> {
     }
 
     /// Adds a request to its gate. Returns the outcome unless the request waits there.
-    fn join_gate(&mut self, number: u64, request: Waiting<'a>) -> Option<Outcome> {
+    fn join_gate(&mut self, number: u64, request: WaitingRequest<'a>) -> Option<Outcome> {
         let now = self.now;
         let origin = request.route.origin();
         let Some(origin) = origin.filter(|origin| self.gates.has_gate(*origin)) else {
@@ -121,7 +127,7 @@ impl<'a> Simulator<'a> {
     pub(super) fn reject(
         &mut self,
         number: u64,
-        request: &Waiting,
+        request: &WaitingRequest,
         reason: GateRejected,
     ) -> Outcome {
         self.give_back(number, request);
@@ -129,7 +135,7 @@ impl<'a> Simulator<'a> {
     }
 
     /// Refunds the charges of a request, and frees its permits.
-    pub(super) fn give_back(&mut self, number: u64, request: &Waiting) {
+    pub(super) fn give_back(&mut self, number: u64, request: &WaitingRequest) {
         self.zones.refund(&request.joined.charges, self.now);
         self.granted.extend(self.permits.end(number));
     }

@@ -24,7 +24,7 @@ pub(super) struct SimulatedKeyPermits {
 /// Index of a zone, and a key in it.
 type ZoneKey = (usize, Rc<[u8]>);
 
-/// Permits of a key.
+/// Permits of a key, with its running requests and waiters.
 #[derive(Default)]
 struct KeyState {
     permits: Permits<u64>,
@@ -35,7 +35,7 @@ struct KeyState {
 /// A permit that a request needs before it may continue.
 pub(super) struct PermitRequest {
     pub(super) zone_key: ZoneKey,
-    /// Limit of permits, and the maximum wait.
+    /// Number of permits of the key, and the maximum wait for one.
     pub(super) terms: Terms,
 }
 
@@ -52,7 +52,7 @@ impl PermitRequest {
 }
 
 impl SimulatedKeyPermits {
-    /// Returns whether a request may neither run nor wait for a permit.
+    /// Returns whether a request may neither run nor wait for a permit, so that it is rejected.
     ///
     /// `waits_for_slot`: the zone lets the request wait. `queued`: number of requests of its key
     /// that wait for a slot.
@@ -126,7 +126,7 @@ impl SimulatedKeyPermits {
             .collect()
     }
 
-    /// Frees one permit that a request got. Returns the waiters that got one.
+    /// Frees one of the permits of a request. Returns the waiters that got one.
     pub(super) fn give_back(&mut self, permit: &PermitRequest, number: u64) -> Vec<u64> {
         if let Some(held) = self.held.get_mut(&number) {
             held.retain(|zone_key| *zone_key != permit.zone_key);

@@ -5,10 +5,11 @@
 //! departs.
 //!
 //! A *permit* is the right to run one request at an origin or of a key. A *charge* is what a zone
-//! has counted for a request.
+//! has counted for a request. `zone_queues`, `key_permits` and `origin_gates` have the state of the
+//! three; `after_zones` has the steps of a request that its zones have admitted.
 
+mod after_zones;
 mod key_permits;
-mod onward;
 mod origin_gates;
 mod zone_queues;
 
@@ -24,8 +25,8 @@ use config::{Origin, Route, Settings};
 use foldhash::fast::RandomState;
 use limit::{Cost, Excess, Moment, Share, Verdict};
 
+use self::after_zones::at_gate;
 use self::key_permits::{PermitRequest, SimulatedKeyPermits};
-use self::onward::at_gate;
 use self::origin_gates::OriginGates;
 use self::zone_queues::{Charged, ZoneQueues};
 use super::line::Line;
@@ -41,25 +42,27 @@ pub struct Simulator<'a> {
     gates: OriginGates<'a>,
     /// Whether outcomes depend on later requests. They are then known only at the departure.
     has_late_outcomes: bool,
-    /// Requests that got a permit after a wait and have not continued yet.
+    /// Numbers of requests that got a permit after a wait and have not continued yet.
     granted: Vec<u64>,
     /// Waiting requests, by their numbers.
-    waiting: HashMap<u64, Waiting<'a>, RandomState>,
-    /// Outcomes that were not taken by the caller yet.
+    waiting: HashMap<u64, WaitingRequest<'a>, RandomState>,
+    /// Outcomes that the caller has not taken yet, with the numbers of their requests.
     known: Vec<(u64, Option<Outcome>)>,
     now: Moment,
     /// Number of requests that need permits but have no time at the origin.
     ///
-    /// `max_in_flight` and `in_flight` require permits. These requests held none.
+    /// `max_in_flight` and `in_flight` need permits. These requests held theirs for no time.
     pub untimed: u64,
 }
 
-/// A request that waits for its zones, for permits, or at a gate.
-struct Waiting<'a> {
+/// Request that waits for the admission of its zones, for permits, or at a gate.
+struct WaitingRequest<'a> {
+    /// Outcome as far as it is known.
     outcome: Outcome,
     route: &'a Route,
-    /// Share of the gate that the request uses, and its cost there.
+    /// Share of the gate that the request uses: its key, with class and weight.
     share: Share<Rc<[u8]>>,
+    /// Cost at the gate.
     cost: Cost,
     /// Time for which the request holds its permits.
     permit_time: Duration,
@@ -119,10 +122,11 @@ impl<'a> Simulator<'a> {
         if outcome.status == LimitStatus::Rejected {
             return Some(outcome);
         }
-        let request = Waiting {
+        let request = WaitingRequest {
             outcome,
             route,
             share,
+            // Without a cost in the trace, the usual cost of the route.
             cost: line.cost.unwrap_or(route.cost.usual()),
             permit_time: self.permit_time(route, line),
             joined,
@@ -156,7 +160,7 @@ impl<'a> Simulator<'a> {
         self.known.drain(..)
     }
 
-    /// Returns the share of the origin's gate. The key is empty if the origin has no `share`.
+    /// Returns the request's share of the origin's gate. Its key is empty without `share`.
     fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
         let zone = route.origin().and_then(|origin| self.gates.share(origin));
         let zone = zone.map(|zone| self.zones.zone(zone));
@@ -211,6 +215,7 @@ impl<'a> Simulator<'a> {
                 Verdict::Pass { excess } => (false, excess),
                 Verdict::Delay { excess, .. } => (true, excess),
                 Verdict::Reject(refusal) => {
+                    // The first rejection in the order of the limits decides.
                     refused.get_or_insert(refusal.excess);
                     (true, refusal.excess)
                 }
@@ -259,12 +264,8 @@ impl<'a> Simulator<'a> {
     fn run_until(&mut self, until: Moment) {
         loop {
             let due = [self.permits.due(), self.gates.due(), self.zones.due()];
-            let Some(next) = due
-                .into_iter()
-                .flatten()
-                .min()
-                .filter(|next| *next <= until)
-            else {
+            let next = due.into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= until) else {
                 return;
             };
             self.now = self.now.max(next);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use config::{Origin, Settings};
 use limit::{Admission, Full, Gate, GatePosition, Moment, Share, WaitLimits, WaitRejection};
 
-use super::Waiting;
+use super::WaitingRequest;
 use crate::observe::metrics::GateRejected;
 
 /// The gates of all origins, with their waiters.
@@ -18,7 +18,7 @@ pub(super) struct OriginGates<'a> {
     origins: &'a [Origin],
     /// `None` for an origin without a gate.
     gates: Vec<Option<Gate<Rc<[u8]>, Waiter>>>,
-    /// Location of each waiter, by the instant at which it expires and its number.
+    /// Origin and position of each waiter, by the waiter's expiry and number.
     timeouts: BTreeMap<(Moment, u64), (usize, GatePosition)>,
     /// Instants at which permits become free, with the origin's index.
     permit_ends: BinaryHeap<Reverse<(Moment, usize)>>,
@@ -59,7 +59,7 @@ impl<'a> OriginGates<'a> {
         share.filter(|_| self.has_gate(origin))
     }
 
-    /// Returns whether an origin has a limit of concurrent requests.
+    /// Returns whether an origin bounds the requests that run at the same time (`max_in_flight`).
     pub(super) fn limits_in_flight(&self, origin: usize) -> bool {
         self.origins[origin].permits().is_some()
     }
@@ -88,21 +88,19 @@ impl<'a> OriginGates<'a> {
         })
     }
 
-    /// Adds a request to a gate. Returns whether it passes at once, as without a gate.
+    /// Adds a request to a gate. Returns whether it passes at once; without a gate it does.
     pub(super) fn join(
         &mut self,
         origin: usize,
         number: u64,
-        request: &Waiting,
+        request: &WaitingRequest,
         now: Moment,
     ) -> Result<bool, GateRejected> {
         let Some(gate) = &mut self.gates[origin] else {
             return Ok(true);
         };
-        let (expires, permit_time) = (
-            now + self.origins[origin].queue_timeout,
-            request.permit_time,
-        );
+        let expires = now + self.origins[origin].queue_timeout;
+        let permit_time = request.permit_time;
         let waiter = || Waiter {
             number,
             expires,
@@ -181,6 +179,7 @@ impl<'a> OriginGates<'a> {
 
 /// Returns the reason for a rejection by a full queue.
 fn full_reason(full: Full) -> GateRejected {
+    // `for_all`: the queue for all keys is full, not only that of the request's key.
     if full.for_all {
         GateRejected::MaxQueue
     } else {

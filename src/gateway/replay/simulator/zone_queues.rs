@@ -23,7 +23,7 @@ pub(super) struct ZoneQueues<'a> {
 /// State of a key in a zone.
 struct KeyState {
     counter: Counter,
-    /// Number of requests that hold a charge and wait for an admission by some zone.
+    /// Number of requests that were charged here and wait, here or in another zone.
     waiting: u32,
     /// Instant of the key's entry in [`ZoneQueues::due`].
     due: Option<Moment>,
@@ -91,7 +91,7 @@ impl<'a> ZoneQueues<'a> {
         })
     }
 
-    /// Charges an accepted request. It waits for its slot unless `passes_at_once`.
+    /// Charges an accepted request. It waits for its slot unless `passes_at_once` (in a dry run).
     pub(super) fn join(
         &mut self,
         requested: RouteLimit,
