@@ -1,4 +1,4 @@
-//! Tests of shared answers, with their channels.
+//! Tests of shared answers, with the channels to their followers. Times are in seconds.
 
 mod endless;
 mod memory;
@@ -26,13 +26,14 @@ pub(super) fn collapse(keep: u64, stale: u64) -> Collapse {
     }
 }
 
+/// Key of the kind that most tests use.
 const KEY: &[u8] = b"/news/";
 
 const fn at(seconds: u64) -> Moment {
     Moment::from_nanos((1000 + seconds) * 1_000_000_000)
 }
 
-/// Returns the head of an answer without fields that arrives at a second.
+/// Returns the head of an answer without fields that arrives at this second.
 fn head(collapse: &Collapse, arrived: u64) -> AnswerHead {
     let head = Head {
         status: 200,
@@ -67,6 +68,7 @@ impl Clients {
         }
     }
 
+    /// Looks up a request without a client's address that may lead.
     fn ask(&self, key: &[u8], now: u64) -> CollapseLookup {
         self.ask_of(None, key, true, now)
     }
@@ -100,17 +102,35 @@ impl Clients {
         }
     }
 
-    /// Completes the answer of a leader at a second.
+    /// Returns an answer whose head has just arrived, with a length.
+    fn begin(&self, leader: &Leader, now: u64) -> Gathered {
+        leader.gather(head(&self.collapse, now), true)
+    }
+
+    /// Returns a leader of a kind whose answer has just begun.
+    fn lead_begun(&self, key: &[u8], now: u64) -> (Leader, Gathered) {
+        let leader = self.lead_of(key, now);
+        let gathered = self.begin(&leader, now);
+        (leader, gathered)
+    }
+
+    /// Returns a leader of a kind that has gathered these bytes.
+    fn gather(&self, key: &[u8], body: &[u8], now: u64) -> (Leader, Gathered) {
+        let (leader, mut gathered) = self.lead_begun(key, now);
+        assert!(leader.add(&mut gathered, body), "it fits");
+        (leader, gathered)
+    }
+
+    /// Completes the answer of a leader.
     fn complete(&self, leader: Leader, body: &[u8], now: u64) -> Arc<SharedAnswer> {
-        let mut gathered = leader.gather(head(&self.collapse, now), true);
+        let mut gathered = self.begin(&leader, now);
         assert!(leader.add(&mut gathered, body), "it fits");
         leader.complete(gathered, at(now))
     }
 
     /// Keeps an answer of a kind, if there is room for it.
     fn try_keep(&self, key: &[u8], body: &[u8], now: u64) -> Option<Arc<SharedAnswer>> {
-        let leader = self.lead_of(key, now);
-        let mut gathered = leader.gather(head(&self.collapse, now), true);
+        let (leader, mut gathered) = self.lead_begun(key, now);
         let fits = leader.add(&mut gathered, body);
         fits.then(|| leader.complete(gathered, at(now)))
     }
@@ -120,17 +140,20 @@ impl Clients {
         self.complete(self.lead_of(key, now), body, now)
     }
 
-    /// Returns a leader that has gathered these bytes.
-    fn gather(&self, key: &[u8], body: &[u8], now: u64) -> (Leader, Gathered) {
-        let leader = self.lead_of(key, now);
-        let mut gathered = leader.gather(head(&self.collapse, now), true);
-        assert!(leader.add(&mut gathered, body), "it fits");
-        (leader, gathered)
+    /// Keeps answers of 9,000 bytes, of this many kinds.
+    fn keep_many(&self, count: u8) -> Vec<Arc<SharedAnswer>> {
+        let kinds = (0..count).map(|nth| [b's', nth]);
+        kinds.map(|key| self.keep(&key, &[b'x'; 9000], 0)).collect()
     }
 
     fn is_kept(&self, key: &[u8], now: u64) -> bool {
         let asked = self.ask_of(None, key, false, now);
         matches!(asked, CollapseLookup::Kept(_))
+    }
+
+    /// Returns the memory that answers take.
+    fn bytes(&self) -> usize {
+        self.shared.kept().bytes
     }
 }
 
@@ -141,9 +164,8 @@ fn bytes_of(body: &AnswerBody) -> Option<Vec<u8>> {
 
 /// Returns the result of a follower, if it has received one.
 fn result(follower: &mut Follower) -> Option<FollowResult> {
-    follower
-        .now_or_never()
-        .map(|result| result.expect("a reason"))
+    let result = follower.now_or_never();
+    result.map(|result| result.expect("a result"))
 }
 
 fn is_waiting(follower: &mut Follower) -> bool {
@@ -158,6 +180,7 @@ fn answer(follower: &mut Follower) -> Arc<SharedAnswer> {
     }
 }
 
+/// Returns the leader that a follower has become.
 fn promoted(follower: &mut Follower) -> Leader {
     match result(follower) {
         Some(FollowResult::Lead(leader)) => *leader,
@@ -165,9 +188,10 @@ fn promoted(follower: &mut Follower) -> Leader {
     }
 }
 
+/// Returns the turn of a released follower.
 fn released(follower: &mut Follower) -> ReleasedTurn {
     match result(follower) {
-        Some(FollowResult::Alone(release)) => release,
+        Some(FollowResult::Alone(turn)) => turn,
         _ => panic!("another result"),
     }
 }

@@ -70,9 +70,7 @@ mod tests {
     #[test]
     fn an_empty_spread_is_zero() {
         let spread = Spread::default();
-        assert_eq!(
-            (spread.quantile(0.99), spread.peak(), spread.count()),
-            (0, 0, 0)
-        );
+        let numbers = (spread.quantile(0.99), spread.peak(), spread.count());
+        assert_eq!(numbers, (0, 0, 0));
     }
 }

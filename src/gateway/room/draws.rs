@@ -118,6 +118,10 @@ mod tests {
         IpAddr::V4(nth.into())
     }
 
+    fn at(seconds: u64) -> Moment {
+        Moment::from_nanos(seconds * 1_000_000_000)
+    }
+
     #[test]
     fn an_address_draws_half_of_what_a_room_calls() {
         let most = |sessions, admit: &str| {
@@ -139,11 +143,9 @@ mod tests {
     fn an_address_draws_its_burst_and_as_many_again_in_a_period() {
         let bound = draw_bound(&limits(100, "1000r/s")).unwrap();
         let mut draws = Draws::default();
-        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         let mut most = |address, now| {
-            (0..1000)
-                .filter(|_| draws.charge(address, bound, now).is_ok())
-                .count()
+            let accepted = (0..1000).filter(|_| draws.charge(address, bound, now).is_ok());
+            accepted.count()
         };
         assert_eq!(most(Some(address(1)), at(1)), 50);
         assert_eq!(most(Some(address(1)), at(1 + 11)), 0);
@@ -159,7 +161,6 @@ mod tests {
     fn addresses_are_forgotten_once_their_buckets_are_empty() {
         let bound = draw_bound(&limits(100, "1000r/s")).unwrap();
         let mut draws = Draws::default();
-        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         for nth in 0..100_000 {
             assert_eq!(draws.charge(Some(address(nth)), bound, at(10)), Ok(()));
         }

@@ -222,10 +222,12 @@ mod tests {
 
     const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
+    /// Returns an instant in nanoseconds after the start.
     fn at(nanos: u64) -> Moment {
         START + Duration::from_nanos(nanos)
     }
 
+    /// Returns an arrival under a limit that is in dry run if `burst` is 3.
     fn arrival(time: Moment, key: &[u8], burst: u32, cost: u32) -> Arrival<'_> {
         let limit = Limit {
             burst,
@@ -241,20 +243,11 @@ mod tests {
 
     #[test]
     fn arrivals_of_all_workers_are_returned_in_order_of_time() {
-        let (mut one, mut other) = (
-            ArrivalLog::new(MAX_ARRIVALS, START),
-            ArrivalLog::new(MAX_ARRIVALS, START),
-        );
-        let keys: Vec<Vec<u8>> = (0..40u32)
-            .map(|n| format!("key {n}").into_bytes())
-            .collect();
-        let recorded = |n: u64| {
-            let key = &keys[usize::try_from(n * n % 40).unwrap()];
-            let (burst, cost) = (
-                u32::try_from(n % 13).unwrap(),
-                u32::try_from(n % 64).unwrap(),
-            );
-            arrival(at(n), key, burst, cost + 1)
+        let [mut one, mut other] = [(); 2].map(|()| ArrivalLog::new(MAX_ARRIVALS, START));
+        let keys: Vec<String> = (0..40).map(|n| format!("key {n}")).collect();
+        let recorded = |n: u32| {
+            let key = &keys[(n * n % 40) as usize];
+            arrival(at(n.into()), key.as_bytes(), n % 13, n % 64 + 1)
         };
         for n in 0..3_000 {
             if n % 3 == 0 { &mut one } else { &mut other }.record(recorded(n));
@@ -318,10 +311,8 @@ mod tests {
         log.record(arrival(START, b"short", 1, 1));
         assert!(log.last.keys.len() < 200);
         let arrivals = log.arrivals(START);
-        let keys: Vec<_> = arrivals
-            .in_order()
-            .map(|arrival| arrival.key.len())
-            .collect();
-        assert_eq!(keys, [short_key(&name).len(), 5]);
+        let lengths = arrivals.in_order().map(|arrival| arrival.key.len());
+        let lengths: Vec<_> = lengths.collect();
+        assert_eq!(lengths, [short_key(&name).len(), 5]);
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Returns a leader whose answer began at a second.
+/// Returns a leader that left for the origin, and whose answer began, at this second.
 fn begun(clients: &Clients, now: u64, has_length: bool) -> (Leader, Gathered) {
     let mut leader = clients.lead(now);
     leader.record_departure(None, at(now));

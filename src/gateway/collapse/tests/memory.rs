@@ -2,10 +2,7 @@
 
 use super::*;
 
-fn bytes(clients: &Clients) -> usize {
-    clients.shared.kept().bytes
-}
-
+/// Returns the number of kept answers.
 fn answers(clients: &Clients) -> usize {
     clients.shared.kept().answers
 }
@@ -16,13 +13,13 @@ fn an_unneeded_answer_takes_no_memory() {
     let leader = clients.lead(0);
     let [mut first, second] = [1, 2].map(|now| clients.follow(now));
     let own = clients.complete(leader, &[b'x'; 1000], 3);
-    let used = bytes(&clients);
+    let used = clients.bytes();
     assert!((1000..2000).contains(&used), "{used}");
     let read = answer(&mut first);
     drop((own, first));
-    assert_eq!(bytes(&clients), used, "one reads it, and one may");
+    assert_eq!(clients.bytes(), used, "one reads it, and one may");
     drop(read);
-    assert_eq!(bytes(&clients), used);
+    assert_eq!(clients.bytes(), used);
     // A follower that has never read its answer leaves.
     drop(second);
     assert_eq!(clients.shared.kept(), Kept::default());
@@ -33,10 +30,10 @@ fn a_slow_reader_holds_an_answer_that_is_forgotten() {
     let clients = Clients::new(collapse(60, 0));
     let read = clients.keep(KEY, &[b'x'; 1000], 0);
     assert_eq!(answers(&clients), 1);
-    let used = bytes(&clients);
+    let used = clients.bytes();
     clients.shared.set_limit(used - 1);
     assert_eq!(answers(&clients), 0);
-    assert!((1000..used).contains(&bytes(&clients)));
+    assert!((1000..used).contains(&clients.bytes()));
     assert_eq!(bytes_of(read.body()), Some(vec![b'x'; 1000]));
     drop(read);
     assert_eq!(clients.shared.kept(), Kept::default());
@@ -48,7 +45,7 @@ fn a_smaller_limit_forgets_what_was_used_least_recently() {
     for key in [b"a", b"b", b"c"] {
         clients.keep(key, &[b'x'; 1000], 0);
     }
-    let used = bytes(&clients);
+    let used = clients.bytes();
     assert!(clients.is_kept(b"a", 1));
     clients.shared.set_limit(used);
     assert_eq!(answers(&clients), 3);
@@ -65,9 +62,9 @@ fn unshareable_kinds_stay_within_the_memory_limit() {
     for number in 0..1000_u64 {
         let key = [&number.to_be_bytes()[..], &[b'x'; 1000]].concat();
         clients.lead_of(&key, number).end_private(at(number));
-        assert!(bytes(&clients) <= 100_000, "{}", bytes(&clients));
+        assert!(clients.bytes() <= 100_000, "{}", clients.bytes());
     }
-    assert!(bytes(&clients) > 50_000, "{}", bytes(&clients));
+    assert!(clients.bytes() > 50_000, "{}", clients.bytes());
 }
 
 #[test]
@@ -77,16 +74,14 @@ fn an_answer_above_max_size_is_refused() {
         max_size,
         ..collapse(60, 0)
     });
-    let leader = clients.lead(0);
-    let mut gathered = leader.gather(head(&clients.collapse, 0), true);
-    assert!(leader.add(&mut gathered, &[b'x'; 600]));
+    let (leader, mut gathered) = clients.gather(KEY, &[b'x'; 600], 0);
     assert!(!leader.add(&mut gathered, &[b'x'; 401]));
     assert_eq!(gathered.body(), [b'x'; 600], "nothing of it is added");
     assert!(leader.add(&mut gathered, &[b'y'; 400]));
     assert!(!leader.add(&mut gathered, b"z"));
     assert!(leader.add(&mut gathered, b""));
     // While it grows, its capacity stays within `max_size`.
-    let used = bytes(&clients);
+    let used = clients.bytes();
     assert!(used < 1500, "{used}");
     let answer = leader.complete(gathered, at(0));
     assert_eq!(answer.body().length(), 1000);
@@ -98,8 +93,7 @@ fn an_answer_larger_than_all_memory_is_refused_and_disturbs_no_other() {
     let clients = Clients::new(collapse(60, 0));
     clients.shared.set_limit(3000);
     clients.keep(b"small", &[b'x'; 100], 0);
-    let leader = clients.lead(0);
-    let mut gathered = leader.gather(head(&clients.collapse, 0), true);
+    let (leader, mut gathered) = clients.lead_begun(KEY, 0);
     assert!(!leader.add(&mut gathered, &[b'x'; 5000]));
     assert!(gathered.body().is_empty());
     assert!(clients.is_kept(b"small", 1));
@@ -110,29 +104,24 @@ fn an_answer_larger_than_all_memory_is_refused_and_disturbs_no_other() {
 #[test]
 fn an_answer_counts_while_it_arrives() {
     let clients = Clients::new(collapse(60, 0));
-    let leader = clients.lead(0);
-    let mut gathered = leader.gather(head(&clients.collapse, 0), true);
-    assert_eq!(bytes(&clients), 0);
+    let (leader, mut gathered) = clients.lead_begun(KEY, 0);
+    assert_eq!(clients.bytes(), 0);
     for piece in 1..=100 {
         assert!(leader.add(&mut gathered, &[b'x'; 100]));
-        let used = bytes(&clients);
+        let used = clients.bytes();
         assert!((piece * 100..piece * 200 + 1000).contains(&used), "{used}");
     }
-    let before = bytes(&clients);
-    let body = leader.gather(head(&clients.collapse, 0), true);
-    drop(body);
-    assert_eq!(bytes(&clients), before);
+    let before = clients.bytes();
+    drop(clients.begin(&leader, 0));
+    assert_eq!(clients.bytes(), before);
     let answer = leader.complete(gathered, at(0));
     // A complete answer takes only what it needs, plus its entry.
-    let used = bytes(&clients);
+    let used = clients.bytes();
     assert!((10_000..11_000).contains(&used), "{used}");
     drop(answer);
-    assert_eq!(bytes(&clients), used, "it is kept");
-    let leader = clients.lead_of(b"other", 1);
-    let mut broken = leader.gather(head(&clients.collapse, 1), true);
-    assert!(leader.add(&mut broken, &[b'x'; 100]));
-    drop((leader, broken));
-    assert_eq!(bytes(&clients), used, "a broken one takes nothing");
+    assert_eq!(clients.bytes(), used, "it is kept");
+    drop(clients.gather(b"other", &[b'x'; 100], 1));
+    assert_eq!(clients.bytes(), used, "a broken one takes nothing");
 }
 
 #[test]
@@ -150,5 +139,5 @@ fn fields_and_names_are_counted() {
     let mut gathered = leader.gather(long, true);
     assert!(leader.add(&mut gathered, b"x"));
     let _answer = leader.complete(gathered, at(0));
-    assert!(bytes(&clients) > 500);
+    assert!(clients.bytes() > 500);
 }

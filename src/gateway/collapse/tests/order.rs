@@ -114,9 +114,7 @@ fn followers_on_other_threads_all_get_a_result() {
         };
         let threads: Vec<_> = followers.into_iter().enumerate().map(start).collect();
         leader.end_too_large(at(2));
-        let with_result = threads
-            .into_iter()
-            .map(|it| it.join().expect("whether it was told"));
+        let with_result = threads.into_iter().map(|it| it.join().expect("no panic"));
         with_result.map(usize::from).sum()
     });
     assert_eq!(with_result, 40);

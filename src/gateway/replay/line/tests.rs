@@ -1,4 +1,4 @@
-//! Tests of parsing CSV, the combined format and JSON.
+//! Tests of parsing CSV, the combined format and JSON, and of the detection of formats.
 
 use super::*;
 
@@ -20,22 +20,19 @@ pub(super) fn get_of_agent(agent: &str, nanos: u64, took: u64, at_origin: u64) -
 
 #[test]
 fn csv_needs_a_time_and_a_key() {
-    let line = Form::Csv.read("12.5,alice,/login").unwrap();
-    assert_eq!(line.time.as_nanos(), 12_500_000_000);
-    assert_eq!(line.path, "/login");
-    assert_eq!(line.key.as_deref(), Some(b"alice".as_slice()));
-    assert_eq!(Form::Csv.read("0.0000000019,a").unwrap().time.as_nanos(), 1);
-    assert_eq!(Form::Csv.read("1,a").unwrap().path, "/");
+    for (line, nanos, key, path) in [
+        ("12.5,alice,/login", 12_500_000_000, "alice", "/login"),
+        ("0.0000000019,a", 1, "a", "/"),
+        ("1.,a", 1_000_000_000, "a", "/"),
+    ] {
+        let read = Form::Csv.read(line).unwrap();
+        assert_eq!((read.time.as_nanos(), &*read.path), (nanos, path), "{line}");
+        assert_eq!(read.key.as_deref(), Some(key.as_bytes()), "{line}");
+    }
     assert_eq!(Form::Csv.read("1"), Err(csv::NOT_CSV));
-    let found = Form::Csv.read("1.,a").unwrap().time.as_nanos();
-    assert_eq!(found, 1_000_000_000);
     for time in ["", "x", "-1", "1e3", "99999999999"] {
-        let line = format!("{time},a");
-        assert_eq!(
-            Form::Csv.read(&line),
-            Err(LineError::Seconds(time.to_owned())),
-            "{time}"
-        );
+        let (line, expected) = (format!("{time},a"), LineError::Seconds(time.to_owned()));
+        assert_eq!(Form::Csv.read(&line), Err(expected), "{time}");
     }
     let headers = "time,key,path|\"time\",\"key\"|Zeit (s), Schlüssel|$msec,$remote_addr";
     for header in headers.split('|') {
@@ -51,6 +48,7 @@ fn csv_needs_a_time_and_a_key() {
 
 #[test]
 fn a_field_of_csv_may_stand_in_quotes() {
+    // Line, key and path.
     let cases = [
         ("1,\"a,b\",/x", "a,b", "/x"),
         ("1, \"say \"\"hi\"\"\" , /x ", "say \"hi\"", "/x"),
@@ -73,6 +71,7 @@ fn a_field_of_csv_may_stand_in_quotes() {
 
 #[test]
 fn a_number_behind_the_path_is_the_cost() {
+    // Line, path and cost.
     let cases = [
         ("1,a,/x,5", "/x", Some(5)),
         ("1,a,\"/x,5\",64", "/x,5", Some(64)),
@@ -146,6 +145,7 @@ fn apache_escapes_quotes_and_may_name_its_host_first() {
 
 #[test]
 fn a_host_in_the_target_is_no_path_and_a_mapped_address_is_of_ipv4() {
+    // Logged target, target of the request, and its path.
     let cases = [
         ("http://example.com/a/b?x=1", "/a/b?x=1", "/a/b"),
         ("HTTPS://example.com?x=1", "?x=1", "/"),
@@ -153,17 +153,17 @@ fn a_host_in_the_target_is_no_path_and_a_mapped_address_is_of_ipv4() {
         ("http:/a", "http:/a", "http:/a"),
         ("/http://b", "/http://b", "/http://b"),
     ];
-    for (target, asked, path) in cases {
+    for (logged, target, path) in cases {
         let combined = COMBINED.replace("192.0.2.1", "::ffff:192.0.2.1");
-        let combined = combined.replace("/a/b?x=1", target);
+        let combined = combined.replace("/a/b?x=1", logged);
         let json = format!(
-            "{{\"time\":\"2026-11-21T03:33:47Z\",\"client\":\"::ffff:192.0.2.1\",\"target\":\"{target}\"}}"
+            "{{\"time\":\"2026-11-21T03:33:47Z\",\"client\":\"::ffff:192.0.2.1\",\"target\":\"{logged}\"}}"
         );
         for (form, line) in [(Form::Combined, combined), (Form::Json, json)] {
             let line = form.read(&line).unwrap();
-            assert_eq!(line.path, path, "{target}");
+            assert_eq!(line.path, path, "{logged}");
             let recorded = line.recorded.unwrap();
-            assert_eq!(recorded.target, asked);
+            assert_eq!(recorded.target, target);
             assert_eq!(recorded.client, "192.0.2.1".parse().ok());
         }
     }

@@ -156,11 +156,8 @@ mod tests {
             ("2026/11/01 09:00:00.250", nine + 250_000_000),
             ("2026/11/01 09:00:00.000000001", nine + 1),
         ] {
-            assert_eq!(
-                parse_wall(text),
-                Some((Moment::from_nanos(nanos), 0)),
-                "{text}"
-            );
+            let expected = Some((Moment::from_nanos(nanos), 0));
+            assert_eq!(parse_wall(text), expected, "{text}");
         }
         for text in ["", " ", "2026/11/01", "2026/13/01 09:00:00", "1/2/3 4:5:6"] {
             assert_eq!(parse_wall(text), None, "{text}");

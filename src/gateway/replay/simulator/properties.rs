@@ -1,4 +1,6 @@
 //! Property tests of replays: compared with a simple model, and with and without a gate.
+//!
+//! Instants and durations are in milliseconds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +14,13 @@ use super::Simulator;
 use crate::observe::metrics::GateRejected;
 use crate::replay::{Line, Outcome, Recorded};
 
-/// A request: instant of its arrival, key, and time at the origin. Times are in milliseconds.
+/// A request: instant of its arrival, key, and time at the origin.
 type Request = (u64, u8, u64);
 
-fn settings(origin: &str, rest: &str) -> Settings {
+/// Returns the settings of an origin with these fields, three zones, and further tables.
+fn settings(origin: &str, tables: &str) -> Settings {
     let text = format!(
-        "[origins.app]\nservers = [\"http://app\"]\n{origin}\n{rest}\n\
+        "[origins.app]\nservers = [\"http://app\"]\n{origin}\n{tables}\n\
          [zones.key]\nkey = \"$remote_addr\"\nrate = \"10r/s\"\nmax_keys = 2\n\
          [zones.all]\nkey = \"all\"\nrate = \"20r/s\"\n\
          [zones.token]\nkey = \"$remote_addr\"\nrate = \"5r/s\"\nalgorithm = \"token_bucket\"\n"
@@ -55,22 +58,27 @@ fn replay(settings: &Settings, lines: &[Line]) -> Vec<Option<Outcome>> {
 }
 
 /// Simple model of a gate, in steps of one millisecond.
+#[derive(Default)]
 struct Model {
     /// Time between two departures.
     interval: u64,
     permits: usize,
+    /// Maximum number of waiters of a key, and of all keys.
     queue: usize,
     max_queue: usize,
     timeout: u64,
+    /// Instant from which the next request may depart.
     next: u64,
     /// Ends of the requests at the origin.
     at_origin: Vec<u64>,
     waiting: Vec<Waiter>,
-    /// Virtual time of fair sharing: tag of the last departure, and tag for new keys.
+    /// Tag of the last departure. A *tag* is a virtual time: the key with the lowest one is next.
     now: u64,
+    /// Tag for keys that begin to wait.
     newcomers: u64,
     /// Tag of each key, and the order in which the tags were set.
     tags: BTreeMap<u8, (u64, u64)>,
+    /// Number of times that a tag was set.
     sets: u64,
     /// Result of each request: its wait, or the reason of its rejection.
     decided: Vec<Result<u64, GateRejected>>,
@@ -134,12 +142,8 @@ impl Model {
             let waiter = self.waiting.remove(first);
             self.leave(waiter.request, waiter.number, now, false);
         }
-        while let Some(late) = self
-            .waiting
-            .iter()
-            .position(|waiter| waiter.request.0 + self.timeout <= now)
-        {
-            let waiter = self.waiting.remove(late);
+        let is_late = |waiter: &mut Waiter| waiter.request.0 + self.timeout <= now;
+        for waiter in self.waiting.extract_if(.., is_late) {
             self.decided[waiter.number] = Err(GateRejected::Timeout);
         }
     }
@@ -220,14 +224,8 @@ proptest! {
             queue,
             max_queue,
             timeout,
-            next: 0,
-            at_origin: Vec::new(),
-            waiting: Vec::new(),
-            now: 0,
-            newcomers: 0,
-            tags: BTreeMap::new(),
-            sets: 0,
             decided: vec![Ok(0); requests.len()],
+            ..Model::default()
         };
         let expected = model.run(&requests);
         let settings = settings(&origin, "[[routes]]\npath = \"/\"\norigin = \"app\"");

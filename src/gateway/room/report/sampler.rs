@@ -130,11 +130,12 @@ mod tests {
         }
     }
 
-    fn stuck(seconds: u64, of: impl Fn(u64) -> RoomStatus) -> u64 {
+    /// Returns for how long a room is stuck after this time, with its status of each second.
+    fn stuck(seconds: u64, status_at: impl Fn(u64) -> RoomStatus) -> u64 {
         let mut past = Past::default();
         let mut stuck = Duration::ZERO;
         for second in 0..=seconds {
-            let status = of(second);
+            let status = status_at(second);
             let now = Moment::default() + Duration::from_secs(second);
             stuck = past.update_stuck(&status, now);
             past.count_ended_calls(status.counts);
@@ -148,18 +149,15 @@ mod tests {
         assert_eq!(stuck(9, |_| status(0, 3, unlimited)), 9);
         assert_eq!(stuck(9, |_| status(0, 0, unlimited)), 0, "nobody waits");
         assert_eq!(stuck(9, |it| status(it, 3, unlimited)), 0, "it calls");
-        let full = |_| {
-            let mut full = status(0, 3, unlimited);
-            full.state.called = 1;
-            full
+        let changed = |change: fn(&mut RoomStatus)| {
+            stuck(9, |_| {
+                let mut status = status(0, 3, unlimited);
+                change(&mut status);
+                status
+            })
         };
-        assert_eq!(stuck(9, full), 0, "no place is free");
-        let paused = |_| {
-            let mut paused = status(0, 3, unlimited);
-            paused.limits.is_paused = true;
-            paused
-        };
-        assert_eq!(stuck(9, paused), 0, "calling is paused");
+        assert_eq!(changed(|it| it.state.called = 1), 0, "no session is free");
+        assert_eq!(changed(|it| it.limits.is_paused = true), 0, "paused");
         let slow = "6r/m".parse().unwrap();
         assert_eq!(stuck(9, |_| status(0, 3, slow)), 0, "the next one is due");
         assert_eq!(stuck(19, |_| status(0, 3, slow)), 9);
@@ -173,16 +171,13 @@ mod tests {
             ..RoomCounts::default()
         };
         let mut past = Past::default();
-        assert_eq!(past.count_ended_calls(counts(7, 2)), (0, 0));
-        assert_eq!(past.count_ended_calls(counts(9, 3)), (2, 1));
+        let mut ended = |came, lost| past.count_ended_calls(counts(came, lost));
+        assert_eq!(ended(7, 2), (0, 0));
+        assert_eq!(ended(9, 3), (2, 1));
         for _ in 1..LATELY {
-            past.count_ended_calls(counts(9, 3));
+            ended(9, 3);
         }
-        assert_eq!(past.count_ended_calls(counts(9, 4)), (0, 1));
-        assert_eq!(
-            past.count_ended_calls(counts(1, 0)),
-            (0, 0),
-            "it began anew"
-        );
+        assert_eq!(ended(9, 4), (0, 1));
+        assert_eq!(ended(1, 0), (0, 0), "it began anew");
     }
 }

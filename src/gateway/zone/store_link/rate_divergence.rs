@@ -71,6 +71,9 @@ impl RateDivergence {
 mod tests {
     use super::*;
 
+    const DIFFERS: Option<DivergenceChange> = Some(DivergenceChange::Differs);
+    const SETTLED: Option<DivergenceChange> = Some(DivergenceChange::Settled);
+
     fn at(seconds: u64) -> Moment {
         Moment::from_nanos(1_000_000_000_000_000_000 + seconds * 1_000_000_000)
     }
@@ -79,15 +82,13 @@ mod tests {
     fn alternating_answers_are_reported_once() {
         let divergence = RateDivergence::default();
         assert_eq!(divergence.note(false, at(0)), None);
-        let found = divergence.note(true, at(0));
-        assert_eq!(found, Some(DivergenceChange::Differs));
+        assert_eq!(divergence.note(true, at(0)), DIFFERS);
         for second in 0..100 {
             assert_eq!(divergence.note(false, at(second)), None);
             assert_eq!(divergence.note(true, at(second)), None);
         }
         assert_eq!(divergence.note(false, at(108)), None);
-        let found = divergence.note(false, at(109));
-        assert_eq!(found, Some(DivergenceChange::Settled));
+        assert_eq!(divergence.note(false, at(109)), SETTLED);
         assert_eq!(divergence.note(false, at(110)), None);
     }
 
@@ -96,10 +97,8 @@ mod tests {
         let divergence = RateDivergence::default();
         divergence.start_again();
         assert_eq!(divergence.note(false, at(0)), None);
-        let found = divergence.note(true, at(0));
-        assert_eq!(found, Some(DivergenceChange::Differs));
+        assert_eq!(divergence.note(true, at(0)), DIFFERS);
         divergence.start_again();
-        let found = divergence.note(false, at(0));
-        assert_eq!(found, Some(DivergenceChange::Settled));
+        assert_eq!(divergence.note(false, at(0)), SETTLED);
     }
 }

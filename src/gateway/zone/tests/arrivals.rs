@@ -22,29 +22,24 @@ async fn each_join_and_each_rejected_probe_is_recorded_once() {
             ..bench.request(key, limit)
         })
     };
-    let second = Duration::from_secs(1);
-    let dear = Limit {
-        delay: Delay::Never,
-        cost: Cost::new(7).unwrap(),
-        ..burst(9)
-    };
-    bench.pass("a", dear).await;
-    bench.advance(second).await;
+    bench.pass("a", costing(7, nodelay(burst(9)))).await;
+    bench.advance(SECOND).await;
     // The key has an actor, which would reject the first probe and accept the second one.
     assert!(probe("a", burst(0), true).await.is_some());
     assert!(probe("a", burst(99), true).await.is_none());
     assert!(bench.join("a", burst(0)).await.is_err());
-    bench.advance(3 * second).await;
+    bench.advance(3 * SECOND).await;
     // The actor has ended.
     assert!(probe("a", burst(0), false).await.is_some());
     assert!(probe("b", burst(0), false).await.is_none());
+    // Second, cost and dry run.
     let expected = [(0, 7, false), (1, 1, true), (1, 1, false), (4, 1, false)];
-    let expected = expected.map(|(at, cost, dry)| (at * second, "a".to_owned(), cost, dry));
+    let expected = expected.map(|(at, cost, dry)| (at * SECOND, "a".to_owned(), cost, dry));
     assert_eq!(recorded(&bench).await, expected);
 
     // No request arrives for ten minutes.
     for _ in 0..301 {
-        bench.advance(2 * second).await;
+        bench.advance(2 * SECOND).await;
     }
     assert_eq!(recorded(&bench).await, []);
 }

@@ -1,4 +1,4 @@
-//! Tests of actors' creation, parking and eviction.
+//! Tests of the start, parking and eviction of actors.
 
 use super::*;
 
@@ -7,16 +7,13 @@ async fn a_key_gets_an_actor_when_a_request_finds_a_level() {
     let bench = Bench::new("1r/s", 10);
     for _ in 0..3 {
         bench.pass("a", burst(1)).await;
-        let stats = bench.zone.stats(1).await;
-        assert_eq!((stats.active, stats.parked), (0, 1));
-        bench.advance(Duration::from_secs(1)).await;
+        assert_eq!(bench.active_and_parked().await, (0, 1));
+        bench.advance(SECOND).await;
     }
     bench.pass("a", burst(1)).await;
-    let waiting = bench.join("a", burst(1));
-    Bench::settle().await;
-    let stats = bench.zone.stats(1).await;
-    assert_eq!((stats.active, stats.parked, stats.depth), (1, 0, 1));
-    drop(waiting);
+    let _waiting = bench.joined("a", burst(1)).await;
+    assert_eq!(bench.active_and_parked().await, (1, 0));
+    assert_eq!(bench.zone.stats(1).await.depth, 1);
 }
 
 #[actix::test]
@@ -26,12 +23,12 @@ async fn the_least_recently_used_key_is_evicted_with_or_without_an_actor() {
         bench.pass("a", burst(1)).await;
         if has_actor {
             let mut waiting = bench.join("a", burst(1));
-            bench.advance(Duration::from_secs(1)).await;
+            bench.advance(SECOND).await;
             let _used = used(&mut waiting).await;
         }
-        bench.advance(Duration::from_millis(100)).await;
+        bench.advance(100 * MS).await;
         bench.pass("b", burst(1)).await;
-        bench.advance(Duration::from_millis(100)).await;
+        bench.advance(100 * MS).await;
         bench.pass("c", burst(1)).await;
         // "b" is remembered, so its next request is rejected.
         assert!(bench.join("b", burst(0)).await.is_err(), "{has_actor}");
@@ -54,12 +51,12 @@ async fn many_new_keys_create_few_actors() {
             joined.ok().map(ZoneAdmission::take);
         }
     }
-    let stats = bench.zone.stats(1).await;
-    assert!((4_000..4_100).contains(&stats.active), "{}", stats.active);
-    assert_eq!(stats.active + stats.parked, 6_001);
-    assert!(peek(&mut waiting).await.is_none());
-    bench.advance(Duration::from_secs(24 * 60 * 60)).await;
-    assert!(peek(&mut waiting).await.unwrap().is_ok());
+    let (active, parked) = bench.active_and_parked().await;
+    assert!((4_000..4_100).contains(&active), "{active}");
+    assert_eq!(active + parked, 6_001);
+    assert!(waits(&mut waiting).await);
+    bench.advance(24 * 60 * 60 * SECOND).await;
+    used(&mut waiting).await;
 }
 
 #[actix::test]
@@ -77,7 +74,7 @@ async fn many_new_keys_create_few_actors_while_many_keys_have_waiters() {
         let joined = bench.join(&key.to_string(), limit).await;
         joined.ok().map(ZoneAdmission::take);
     }
-    let stats = bench.zone.stats(1).await;
-    assert!(stats.active < 9_200, "{}", stats.active);
-    assert_eq!(stats.active + stats.parked, 34_500);
+    let (active, parked) = bench.active_and_parked().await;
+    assert!(active < 9_200, "{active}");
+    assert_eq!(active + parked, 34_500);
 }

@@ -5,8 +5,8 @@ use limit::{DestinationId, ExpectedRequest};
 use super::*;
 use crate::zone::SavedKey;
 
-/// Returns what the zone of `bench` saves now.
-async fn saved(bench: &Bench) -> (Vec<SavedKey>, Moment) {
+/// Hands the zone over. Returns the keys that it saves, and the instant.
+pub(super) async fn hand_over(bench: &Bench) -> (Vec<SavedKey>, Moment) {
     bench.zone.hand_over().await;
     let (at, mut saved) = (bench.pacer.now(), Vec::new());
     let take = async |keys: Vec<SavedKey>| {
@@ -17,20 +17,20 @@ async fn saved(bench: &Bench) -> (Vec<SavedKey>, Moment) {
     (saved, at)
 }
 
-/// Creates a bench that restores these keys, at the same instant.
-async fn next(keys: Vec<SavedKey>, at: Moment, rate: &str, max_keys: usize) -> Bench {
+/// Creates the bench of the next process, which restores these keys at the same instant.
+async fn restored(keys: Vec<SavedKey>, at: Moment, rate: &str, max_keys: usize) -> Bench {
     let bench = Bench::new(rate, max_keys);
     bench.advance_to(at).await;
     bench.zone.restore(keys, at);
     bench
 }
 
-/// Returns the wait in seconds of one more request.
-async fn wait(bench: &Bench, key: &str) -> f64 {
-    let limit = nodelay(burst(99));
-    let turn = bench.join(key, limit).await.unwrap();
-    let excess = turn.grant().excess.requests();
-    turn.take();
+/// Makes a request of a key. Returns the level that it finds, in requests.
+pub(super) async fn charge(bench: &Bench, key: &str) -> f64 {
+    let joined = bench.join(key, nodelay(burst(99))).await;
+    let admission = joined.expect("admitted");
+    let excess = admission.grant().excess.requests();
+    admission.take();
     excess
 }
 
@@ -39,14 +39,14 @@ async fn new_requests_wait_behind_the_waiters_of_the_previous_process() {
     let old = Bench::new("1r/s", 10);
     old.pass("a", burst(9)).await;
     let mut waiting: Vec<_> = (0..4).map(|_| old.join("a", burst(9))).collect();
-    // Save at once, while the joins are still on their way to the key's actor.
-    let (keys, at) = saved(&old).await;
+    // At once, while the joins are still on their way to the key's actor.
+    let (keys, at) = hand_over(&old).await;
     assert_eq!(keys.len(), 1);
-    let new = next(keys, at, "1r/s", 10).await;
+    let new = restored(keys, at, "1r/s", 10).await;
     let mut newcomers = new.joins(3, "a", burst(9)).await;
     for second in 1..=7 {
-        old.advance(Duration::from_secs(1)).await;
-        new.advance(Duration::from_secs(1)).await;
+        old.advance(SECOND).await;
+        new.advance(SECOND).await;
         let left = passed(&mut waiting).await + passed(&mut newcomers).await;
         assert_eq!(left, 1, "in second {second}");
     }
@@ -56,19 +56,18 @@ async fn new_requests_wait_behind_the_waiters_of_the_previous_process() {
 async fn after_the_handover_no_request_is_accepted_and_waiters_leave() {
     let bench = Bench::new("1r/s", 10);
     bench.pass("a", burst(9)).await;
-    let mut waiting = bench.join("a", burst(9));
-    Bench::settle().await;
-    let (before, at) = saved(&bench).await;
+    let mut waiting = bench.joined("a", burst(9)).await;
+    let (saved, at) = hand_over(&bench).await;
     for key in ["a", "b"] {
-        let late = bench.join(key, burst(9)).await;
-        assert_eq!(late.err().unwrap().reason, Rejected::Stopping, "{key}");
+        let reason = bench.rejection(key, burst(9)).await;
+        assert_eq!(reason, Rejected::Stopping, "{key}");
     }
     // A dry run admits every request.
     let dry = bench.zone.join(bench.dry_run("a", burst(9)));
     assert!(dry.await.is_ok());
-    assert_eq!((before.len(), at), (1, bench.pacer.now()));
-    bench.advance(Duration::from_secs(1)).await;
-    assert!(peek(&mut waiting).await.unwrap().is_ok());
+    assert_eq!((saved.len(), at), (1, bench.pacer.now()));
+    bench.advance(SECOND).await;
+    used(&mut waiting).await;
 }
 
 #[actix::test]
@@ -78,33 +77,32 @@ async fn only_undrained_keys_are_restored_up_to_max_keys() {
     for key in 0..20 {
         old.pass(&key.to_string(), limit).await;
     }
-    old.advance(Duration::from_secs(3)).await;
+    old.advance(3 * SECOND).await;
     for key in 20..40 {
         old.pass(&key.to_string(), limit).await;
     }
-    let (keys, at) = saved(&old).await;
+    let (keys, at) = hand_over(&old).await;
     assert_eq!(keys.len(), 20);
-    let new = next(keys.clone(), at, "1r/s", 7).await;
-    let stats = new.zone.stats(1).await;
-    assert_eq!(stats.active + stats.parked, 7);
-    // Half a second later they have drained.
-    let later = next(keys, at, "1r/s", 100).await;
-    later.advance(Duration::from_secs(2)).await;
-    assert!(wait(&later, "30").await < 1e-9);
+    let new = restored(keys.clone(), at, "1r/s", 7).await;
+    assert_eq!(new.active_and_parked().await, (0, 7));
+    // A restored key drains like any other.
+    let later = restored(keys, at, "1r/s", 100).await;
+    later.advance(2 * SECOND).await;
+    assert!(charge(&later, "30").await < 1e-9);
 }
 
 #[actix::test]
 async fn a_new_rate_at_the_handover_acts_like_a_reload() {
     let old = Bench::new("1r/s", 10);
     for _request in 0..6 {
-        let _excess = wait(&old, "a").await;
+        let _level = charge(&old, "a").await;
     }
-    let (keys, at) = saved(&old).await;
-    let new = next(keys, at, "10r/s", 10).await;
+    let (keys, at) = hand_over(&old).await;
+    let new = restored(keys, at, "10r/s", 10).await;
     // The level is the same, and leaks at the new rate.
-    assert!((wait(&new, "a").await - 6.0).abs() < 1e-6);
-    new.advance(Duration::from_millis(300)).await;
-    assert!((wait(&new, "a").await - 4.0).abs() < 1e-6);
+    assert!((charge(&new, "a").await - 6.0).abs() < 1e-6);
+    new.advance(300 * MS).await;
+    assert!((charge(&new, "a").await - 4.0).abs() < 1e-6);
 }
 
 #[actix::test]
@@ -119,13 +117,9 @@ async fn waiters_that_go_on_to_a_gate_are_listed_with_their_times() {
         delay: Delay::Above(2),
         ..burst(9)
     };
-    let costly = Limit {
-        cost: Cost::new(3).unwrap(),
-        ..burst(9)
-    };
     let mut joins: Vec<_> = [
         ("a", Some(onward), burst(9)),
-        ("a", Some(onward), costly),
+        ("a", Some(onward), costing(3, burst(9))),
         ("a", None, burst(9)),
         ("a", Some(onward), burst(9)),
         ("a", Some(onward), late),
@@ -134,16 +128,15 @@ async fn waiters_that_go_on_to_a_gate_are_listed_with_their_times() {
     ]
     .map(|(key, onward, limit)| Some(join(key, onward, limit)))
     .into();
+    // Milliseconds since the start, and cost.
     let listed = async || {
-        let turns = bench.zone.expected_departures().await;
-        assert!(turns.iter().all(|turn| turn.onward == onward));
-        let mut listed: Vec<_> = turns
-            .iter()
-            .map(|turn| {
-                let ExpectedRequest { due, cost } = turn.to_come;
-                (due.since(START).as_millis(), cost.get())
-            })
-            .collect();
+        let departures = bench.zone.expected_departures().await;
+        assert!(departures.iter().all(|it| it.onward == onward));
+        let times = departures.iter().map(|departure| {
+            let ExpectedRequest { due, cost } = departure.to_come;
+            (due.since(START).as_millis(), cost.get())
+        });
+        let mut listed: Vec<_> = times.collect();
         listed.sort_unstable();
         listed
     };
@@ -152,10 +145,10 @@ async fn waiters_that_go_on_to_a_gate_are_listed_with_their_times() {
     assert_eq!(found, [(1_000, 1), (1_000, 3), (4_000, 1), (5_000, 1)]);
     // When a waiter leaves, later waiters move up.
     joins[1] = None;
-    bench.advance(Duration::from_millis(500)).await;
+    bench.advance(500 * MS).await;
     assert_eq!(listed().await, [(1_000, 1), (1_000, 1), (2_000, 1)]);
-    bench.advance(Duration::from_millis(500)).await;
+    bench.advance(500 * MS).await;
     assert_eq!(listed().await, [(2_000, 1)]);
-    bench.advance(Duration::from_secs(9)).await;
+    bench.advance(9 * SECOND).await;
     assert_eq!(listed().await, []);
 }

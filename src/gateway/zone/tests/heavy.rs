@@ -1,18 +1,17 @@
-//! Tests of the keys with the most requests, rejections and waiting time.
+//! Tests of the heaviest keys: those with the most requests, rejections or waiting time.
 
 use limit::{Measure, Window};
 
 use super::super::HeavyKeys;
 use super::*;
 
-const SECOND: Duration = Duration::from_secs(1);
-
 impl Bench {
+    /// Returns the heaviest keys of the last minute.
     async fn heavy(&self, measure: Measure) -> HeavyKeys {
         self.zone.heavy_keys(measure, Window::Minute, 9).await
     }
 
-    /// Returns requests, rejections and waited seconds of the last minute's keys, by requests.
+    /// Returns key, requests, rejections and waited seconds of the last minute's keys.
     async fn summary(&self) -> Vec<(String, u64, u64, u64)> {
         let heavy = self.heavy(Measure::Requests).await;
         assert_eq!(heavy.error, 0, "few keys are counted exactly");
@@ -28,10 +27,8 @@ impl Bench {
 #[actix::test]
 async fn requests_rejections_and_waits_count_for_their_key() {
     let bench = Bench::new("1r/s", 10);
-    let mut of_a: Vec<_> = (0..5).map(|_| bench.join("a", burst(2))).collect();
-    let once = bench.join("b", burst(2)).await.unwrap();
-    once.take();
-    Bench::settle().await;
+    let mut of_a = bench.joins(5, "a", burst(2)).await;
+    bench.pass("b", burst(2)).await;
     assert_eq!(
         bench.summary().await,
         [("a".to_owned(), 5, 2, 0), ("b".to_owned(), 1, 0, 0)],
@@ -40,14 +37,14 @@ async fn requests_rejections_and_waits_count_for_their_key() {
     bench.advance(SECOND).await;
     bench.advance(SECOND).await;
     for (nth, joining) in of_a.iter_mut().enumerate() {
-        let turn = peek(joining).await.expect("an answer");
-        assert_eq!(turn.is_ok(), nth < 3);
-        turn.map(ZoneAdmission::take).ok();
+        let answer = peek(joining).await.expect("an answer");
+        assert_eq!(answer.is_ok(), nth < 3);
+        answer.map(ZoneAdmission::take).ok();
     }
     assert_eq!(bench.summary().await[0], ("a".to_owned(), 5, 2, 3));
     let waits = bench.heavy(Measure::Waits).await;
     assert_eq!((waits.keys.len(), waits.total), (1, 3_000_000_000));
-    let state = waits.keys[0].state.as_ref().expect("it is remembered");
+    let state = waits.keys[0].state.as_ref().expect("a remembered key");
     assert_eq!((state.depth, state.active), (0, true));
     let rejections = bench.heavy(Measure::Rejections).await;
     assert_eq!((rejections.keys.len(), rejections.total), (1, 2));
@@ -56,10 +53,8 @@ async fn requests_rejections_and_waits_count_for_their_key() {
 #[actix::test]
 async fn disconnects_and_dry_runs_do_not_count_as_rejections() {
     let bench = Bench::new("1r/m", 10);
-    let first = bench.join("a", burst(1)).await.unwrap();
-    first.take();
-    let waiting = bench.join("a", burst(1));
-    Bench::settle().await;
+    bench.pass("a", burst(1)).await;
+    let waiting = bench.joined("a", burst(1)).await;
     drop(bench.join("a", burst(9)));
     let dry = bench.zone.join(bench.dry_run("a", burst(0))).await;
     assert!(dry.is_err(), "it would be rejected");
@@ -72,8 +67,7 @@ async fn disconnects_and_dry_runs_do_not_count_as_rejections() {
     let probed = bench.zone.probe(bench.request("b", burst(1))).await;
     assert!(probed.is_none(), "such a request joins, and counts then");
     assert_eq!(bench.summary().await, [("a".to_owned(), 6, 1, 0)]);
-    drop(waiting);
-    Bench::settle().await;
+    Bench::end(waiting).await;
     assert_eq!(bench.summary().await, [("a".to_owned(), 6, 1, 0)]);
 }
 
@@ -85,16 +79,12 @@ async fn a_long_key_is_kept_by_its_beginning_and_counted_apart_from_others() {
         bench.pass(&key, burst(0)).await;
     }
     let heavy = bench.heavy(Measure::Requests).await;
-    let mut summary: Vec<_> = heavy
-        .keys
-        .iter()
-        .map(|it| (it.name.whole().is_none(), it.requests, it.state.is_some()))
-        .collect();
-    summary.sort_unstable();
-    assert_eq!(
-        summary,
-        [(false, 1, true), (true, 1, false), (true, 1, false)]
-    );
+    // Whether the key is cut, its requests, and whether its state is known.
+    let keys = heavy.keys.iter();
+    let keys = keys.map(|it| (it.name.whole().is_none(), it.requests, it.state.is_some()));
+    let mut keys: Vec<_> = keys.collect();
+    keys.sort_unstable();
+    assert_eq!(keys, [(false, 1, true), (true, 1, false), (true, 1, false)]);
     let mut begins = heavy.keys.iter().map(|it| it.name.beginning());
     assert!(begins.all(|it| it == long.as_bytes()));
 }

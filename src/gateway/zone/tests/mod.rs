@@ -1,4 +1,7 @@
 //! Tests of a zone, with a bench that runs one supervisor on a virtual clock.
+//!
+//! A join *waits* until it is *admitted* or rejected. An admission must be *used* (`take`), or its
+//! charge is refunded. To *settle* is to let the actors handle all their messages.
 
 mod above_burst;
 mod arrivals;
@@ -28,14 +31,16 @@ use limit::{Bucket, Charge, Cost, Delay, Excess, Limit, Moment, Queue, Rate, Tic
 use proptest::prelude::*;
 
 use super::answer::Rejection;
-use super::parameters::PublishedParameters;
-use super::supervisor::{SupervisorActor, Tuning, ZoneSupervisor};
+use super::join::InFlightChange;
 use super::{InFlightPermit, Join, Joining, Key, Order, Waiters, Zone, ZoneAdmission};
-use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::observe::metrics::{Rejected, count_alone};
+use crate::store::StoreHealth;
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+const SECOND: Duration = Duration::from_secs(1);
+const MS: Duration = Duration::from_millis(1);
 
 /// Zone with one supervisor on this thread, on a clock that the test moves.
 struct Bench {
@@ -46,21 +51,15 @@ struct Bench {
 
 impl Bench {
     fn new(rate: &str, max_keys: usize) -> Self {
-        Self::with(settings(rate, max_keys))
+        Self::with(settings(rate, max_keys), None)
     }
 
-    fn with((settings, tuning): (config::Zone, Tuning)) -> Self {
+    /// Creates a zone with these settings. `store_health`: health of the store that keeps it, if any.
+    fn with(settings: config::Zone, store_health: Option<Arc<StoreHealth>>) -> Self {
         let pacer = Pacer::standing_at(START);
-        let metrics = Arc::<ZoneMetrics>::default();
-        let supervisor = ZoneSupervisor::new(tuning, metrics, Rc::clone(&pacer));
-        let supervisor = SupervisorActor::start(supervisor);
-        Self {
-            zone: Box::leak(Box::new(Zone::on_this_thread(
-                PublishedParameters::new(settings, None),
-                supervisor,
-            ))),
-            pacer,
-        }
+        let zone = Zone::start_here(settings, Rc::clone(&pacer), START, store_health);
+        let zone = Box::leak(Box::new(zone));
+        Self { zone, pacer }
     }
 
     /// Creates a zone whose keys have no rate.
@@ -78,28 +77,41 @@ impl Bench {
     }
 
     fn set(&mut self, settings: config::Zone) {
-        self.zone = Box::leak(Box::new(self.zone.retune(
-            settings,
-            Vec::new(),
-            None,
-            clock::now(),
-        )));
+        self.set_with(settings, Vec::new());
+    }
+
+    /// Applies new settings, with these changes of `in_flight` of limits.
+    fn set_with(&mut self, settings: config::Zone, in_flight: Vec<InFlightChange>) {
+        let zone = self.zone.retune(settings, in_flight, None, clock::now());
+        self.zone = Box::leak(Box::new(zone));
     }
 
     fn join(&self, key: &str, limit: Limit) -> Joining<'static> {
         self.zone.join(self.request(key, limit))
     }
 
-    /// Admits a request that need not wait. Returns its permit.
-    async fn pass(&self, key: &str, limit: Limit) -> Option<InFlightPermit<'static>> {
-        self.join(key, limit).await.expect("a turn").take()
+    /// Makes a join that the actors have received.
+    async fn joined(&self, key: &str, limit: Limit) -> Joining<'static> {
+        let joining = self.join(key, limit);
+        Self::settle().await;
+        joining
     }
 
-    /// Makes `count` joins of a key, and waits until the actors have received them.
+    /// Makes `count` joins of a key that the actors have received.
     async fn joins(&self, count: usize, key: &str, limit: Limit) -> Vec<Joining<'static>> {
         let joins = (0..count).map(|_| self.join(key, limit)).collect();
         Self::settle().await;
         joins
+    }
+
+    /// Admits a request that need not wait. Returns its permit, if the limit has `in_flight`.
+    async fn pass(&self, key: &str, limit: Limit) -> Option<InFlightPermit<'static>> {
+        self.join(key, limit).await.expect("admitted").take()
+    }
+
+    /// Returns the reason for which a request is rejected that need not wait for its answer.
+    async fn rejection(&self, key: &str, limit: Limit) -> Rejected {
+        self.join(key, limit).await.err().expect("rejected").reason
     }
 
     /// Creates a request of this key and limit.
@@ -123,45 +135,55 @@ impl Bench {
         }
     }
 
+    /// Drops a join, an admission or a permit, and lets the actors handle this.
+    async fn end<T>(dropped: T) {
+        drop(dropped);
+        Self::settle().await;
+    }
+
     async fn advance(&self, span: Duration) {
         self.advance_to(self.pacer.now() + span).await;
+    }
+
+    /// Advances second by second, so that the supervisor sweeps its keys after each one.
+    async fn advance_seconds(&self, count: u32) {
+        for _ in 0..count {
+            self.advance(SECOND).await;
+        }
     }
 
     async fn advance_to(&self, moment: Moment) {
         self.pacer.advance(moment);
         Self::settle().await;
     }
+
+    /// Checks that a join is admitted after exactly this time. Returns its permit.
+    async fn admits_after<'z>(
+        &self,
+        span: Duration,
+        joining: &mut Joining<'z>,
+    ) -> Option<InFlightPermit<'z>> {
+        self.advance(span - MS).await;
+        assert!(waits(joining).await, "too early");
+        self.advance(MS).await;
+        used(joining).await
+    }
+
+    /// Returns the numbers of keys with an actor, and of keys without.
+    async fn active_and_parked(&self) -> (usize, usize) {
+        let stats = self.zone.stats(1).await;
+        (stats.active, stats.parked)
+    }
 }
 
-/// Returns the settings of a zone with one supervisor.
-fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
-    let settings = config::Zone {
-        name: "test".to_owned(),
-        key: "$remote_addr".parse().unwrap(),
-        algorithm: limit::Algorithm::default(),
+/// Returns the settings of a zone.
+fn settings(rate: &str, max_keys: usize) -> config::Zone {
+    let file = "[zones.test]\nkey = \"$remote_addr\"\nrate = \"1r/s\"";
+    config::Zone {
         rate: rate.parse().unwrap(),
         max_keys: NonZeroUsize::new(max_keys).unwrap(),
-        idle_timeout: Duration::from_secs(60),
-        ipv6_prefix: 64,
-        exempt: Vec::new(),
-        store: config::StoreKind::Memory,
-        on_store_failure: config::OnStoreFailure::Local,
-        lease: Duration::ZERO,
-        orphan: Duration::from_secs(75),
-        plans: config::Plans::default(),
-        new_keys: None,
-        mask_keys: false,
-    };
-    let tuning = Tuning {
-        zone: Arc::new(settings.clone()),
-        rate: settings.rate,
-        max_keys: settings.max_keys,
-        new_keys: Arc::default(),
-        overrides: Arc::default(),
-        max_arrivals: super::arrivals::MAX_ARRIVALS,
-        sharing: None,
-    };
-    (settings, tuning)
+        ..crate::test_settings::with(file).zones[0].clone()
+    }
 }
 
 fn burst(burst: u32) -> Limit {
@@ -169,6 +191,12 @@ fn burst(burst: u32) -> Limit {
         burst,
         ..Limit::unlimited(Delay::Above(0), Cost::ONE)
     }
+}
+
+/// Returns the same limit with this cost of a request.
+fn costing(cost: u32, limit: Limit) -> Limit {
+    let cost = Cost::new(cost).unwrap();
+    Limit { cost, ..limit }
 }
 
 /// Returns the same limit with `nodelay`: no request waits for its slot.
@@ -198,13 +226,15 @@ async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<ZoneAdmission<'z>,
     .await
 }
 
-/// Uses the admission of a join, if there is one by now. Returns its permit.
+/// Returns whether a join still waits. If not, its answer is lost.
+async fn waits(joining: &mut Joining<'_>) -> bool {
+    peek(joining).await.is_none()
+}
+
+/// Uses the admission of a join, which must be there by now. Returns its permit.
 async fn used<'z>(joining: &mut Joining<'z>) -> Option<InFlightPermit<'z>> {
-    peek(joining)
-        .await
-        .expect("an answer")
-        .expect("a turn")
-        .take()
+    let answer = peek(joining).await.expect("an answer");
+    answer.expect("admitted").take()
 }
 
 /// Returns how many of these joins are admitted by now, and uses their admissions.
@@ -213,7 +243,7 @@ async fn passed(joins: &mut Vec<Joining<'static>>) -> usize {
     let mut waiting = Vec::new();
     for mut joining in joins.drain(..) {
         match peek(&mut joining).await {
-            Some(answer) => drop(answer.expect("a turn").take()),
+            Some(answer) => drop(answer.expect("admitted").take()),
             None => waiting.push(joining),
         }
     }
@@ -221,13 +251,26 @@ async fn passed(joins: &mut Vec<Joining<'static>>) -> usize {
     before - joins.len()
 }
 
-/// Returns why a join was rejected.
+/// Returns why a join was rejected; `None` if it waits or is admitted.
 async fn rejected(joining: &mut Joining<'_>) -> Option<Rejected> {
     let rejection = peek(joining).await?.err()?;
     assert!(rejection.retry_after > Duration::ZERO);
     Some(rejection.reason)
 }
 
+/// Checks that all these joins were rejected for this reason.
+async fn all_rejected(joins: &mut [Joining<'_>], reason: Rejected) {
+    for joining in joins {
+        assert_eq!(rejected(joining).await, Some(reason));
+    }
+}
+
 fn run<F: Future>(test: F) -> F::Output {
     actix_rt::System::new().block_on(test)
+}
+
+/// Runs a test whose panics no other test counts at the same time.
+fn run_alone<F: Future>(test: F) -> F::Output {
+    let _counted = count_alone();
+    run(test)
 }

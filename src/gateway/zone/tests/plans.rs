@@ -1,5 +1,6 @@
 //! Tests of plans: rates of some keys.
 
+use super::handover::charge;
 use super::*;
 
 /// Returns the plans of a zone of one request a second, from this part of a file.
@@ -18,13 +19,13 @@ impl Bench {
     }
 }
 
+/// Plan of the key `a`.
 const GOLD: &str = "plans.gold = { keys = [\"a\"], rate = \"10r/s\" }";
-const SECOND: Duration = Duration::from_secs(1);
 
 #[actix::test]
 async fn a_key_with_waiters_gets_the_rate_of_its_new_plan() {
     let mut bench = Bench::new("1r/s", 10);
-    let mut of_a: Vec<_> = (0..7).map(|_| bench.join("a", burst(9))).collect();
+    let mut of_a = bench.joins(7, "a", burst(9)).await;
     let mut of_b = bench.joins(7, "b", burst(9)).await;
     bench.set_plans(GOLD);
     Bench::settle().await;
@@ -43,36 +44,27 @@ async fn a_key_with_waiters_gets_the_rate_of_its_new_plan() {
 #[actix::test]
 async fn a_parked_key_follows_its_plan_when_it_is_used_again() {
     let mut bench = Bench::new("1r/s", 10);
-    let limit = nodelay(burst(9));
-    let excess = async |bench: &Bench, key| {
-        let turn = bench.join(key, limit).await.unwrap();
-        let excess = turn.grant().excess;
-        turn.take();
-        excess.requests()
+    let are_near = async |bench: &Bench, of_a: f64, of_b: f64| {
+        let levels = (charge(bench, "a").await, charge(bench, "b").await);
+        (levels.0 - of_a).abs() < 1e-6 && (levels.1 - of_b).abs() < 1e-6
     };
     for _ in 0..5 {
-        excess(&bench, "a").await;
-        excess(&bench, "b").await;
+        charge(&bench, "a").await;
+        charge(&bench, "b").await;
     }
     // The actors are parked after two seconds.
-    for _ in 0..4 {
-        bench.advance(SECOND).await;
-    }
+    bench.advance_seconds(4).await;
     bench.set_plans(GOLD);
     Bench::settle().await;
     // Five were charged, and four have leaked at one a second. Nothing leaks at once.
-    assert!((excess(&bench, "a").await - 1.0).abs() < 1e-6);
-    assert!((excess(&bench, "b").await - 1.0).abs() < 1e-6);
+    assert!(are_near(&bench, 1.0, 1.0).await);
     bench.advance(SECOND / 10).await;
-    let has_leaked = (excess(&bench, "a").await - 1.0).abs() < 1e-6;
-    assert!(has_leaked, "ten leak a second");
-    assert!((excess(&bench, "b").await - 1.9).abs() < 1e-6);
+    assert!(are_near(&bench, 1.0, 1.9).await, "of a, ten leak a second");
     // The rate of the zone is not that of the plan.
     bench.retune("5r/s".parse().unwrap());
     Bench::settle().await;
     bench.advance(SECOND / 10).await;
-    assert!((excess(&bench, "a").await - 1.0).abs() < 1e-6);
-    assert!((excess(&bench, "b").await - 2.4).abs() < 1e-6);
+    assert!(are_near(&bench, 1.0, 2.4).await);
 }
 
 #[actix::test]
@@ -80,10 +72,8 @@ async fn a_forgotten_key_leaves_no_state() {
     let mut bench = Bench::new("1r/h", 1);
     bench.set_plans(GOLD);
     Bench::settle().await;
-    let limit = nodelay(burst(9));
+    // The zone has room for one key, so each of these is new.
     for key in ["a", "b", "a", "b"] {
-        let turn = bench.join(key, limit).await.unwrap();
-        assert!(turn.grant().excess.requests() < 1e-9, "it is new");
-        turn.take();
+        assert!(charge(&bench, key).await < 1e-9, "{key}");
     }
 }

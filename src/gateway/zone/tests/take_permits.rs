@@ -1,4 +1,4 @@
-//! Tests of requests that need permits in several zones.
+//! Tests of requests that need permits in several zones: they take all of them, or none.
 
 use std::collections::VecDeque;
 
@@ -12,9 +12,7 @@ const KEY: &str = "k";
 impl Bench {
     /// Returns the numbers of running requests and of waiters of the key.
     async fn counts(&self) -> (usize, usize) {
-        let keys = self.zone.keys(Order::Depth, 9).await;
-        keys.first()
-            .map_or((0, 0), |state| (state.in_flight, state.depth))
+        self.running_and_waiting(KEY).await
     }
 }
 
@@ -25,7 +23,7 @@ fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<InFlightPermits, Reject
     let zones: Vec<_> = zones.iter().map(|(it, limit)| (it.zone, *limit)).collect();
     actix_rt::spawn(async move {
         let ticket = next_ticket();
-        let (mut turns, mut limits) = (Vec::new(), Vec::new());
+        let (mut admissions, mut limits) = (Vec::new(), Vec::new());
         for (zone, limit) in zones {
             let joined = zone.join(Join {
                 ticket,
@@ -33,12 +31,12 @@ fn start(zones: &[(&Bench, Limit)]) -> JoinHandle<Result<InFlightPermits, Reject
                 ..Join::new(Key::from(KEY.as_bytes()), None, limit)
             });
             let joined = joined.await;
-            turns.push(joined.map_err(|rejection| rejection.reason)?);
+            admissions.push(joined.map_err(|rejection| rejection.reason)?);
             limits.push(limit);
         }
-        let taken = take_permits(turns, &limits).await;
-        let turns = taken.map_err(|(_, rejection)| rejection.reason)?;
-        Ok(turns.into_iter().filter_map(ZoneAdmission::take).collect())
+        let taken = take_permits(admissions, &limits).await;
+        let taken = taken.map_err(|(_, rejection)| rejection.reason)?;
+        Ok(taken.into_iter().filter_map(ZoneAdmission::take).collect())
     })
 }
 
@@ -52,11 +50,10 @@ async fn settle() {
 #[actix::test]
 async fn at_most_burst_requests_wait_for_permits() {
     let (all, own) = (Bench::without_rate(), Bench::without_rate());
-    let first = start(&[(&all, at_most(9, 200)), (&own, at_most(1, 2))]);
+    let limits = [(&all, at_most(9, 200)), (&own, at_most(1, 2))];
+    let first = start(&limits);
     settle().await;
-    let others: Vec<_> = (0..4)
-        .map(|_| start(&[(&all, at_most(9, 200)), (&own, at_most(1, 2))]))
-        .collect();
+    let others: Vec<_> = (0..4).map(|_| start(&limits)).collect();
     settle().await;
     let rejected = others.iter().filter(|it| it.is_finished()).count();
     assert_eq!((rejected, own.counts().await), (2, (1, 2)));
@@ -64,10 +61,8 @@ async fn at_most_burst_requests_wait_for_permits() {
     settle().await;
     assert_eq!(at_once.await.unwrap().err(), Some(Rejected::InFlight));
     assert_eq!(all.counts().await, (1, 2), "it has left the other zone");
-    // One of the waiters leaves.
-    for it in others.iter().filter(|it| !it.is_finished()).take(1) {
-        it.abort();
-    }
+    let waiter = others.iter().find(|it| !it.is_finished());
+    waiter.expect("a waiter").abort();
     settle().await;
     assert_eq!((all.counts().await, own.counts().await), ((1, 1), (1, 1)));
     drop(first.await.unwrap().unwrap());
@@ -75,7 +70,7 @@ async fn at_most_burst_requests_wait_for_permits() {
     assert_eq!((all.counts().await.1, own.counts().await.1), (0, 0));
 }
 
-/// Zone with one permit, for which some request always waits.
+/// Zone with one permit, for which other requests always wait.
 struct Crowd {
     bench: Bench,
     running: Option<InFlightPermit<'static>>,
@@ -91,21 +86,26 @@ impl Crowd {
         }
     }
 
+    fn add_request(&mut self) {
+        let joining = self.bench.join(KEY, at_most(1, 200));
+        self.waiting.push_back(joining);
+    }
+
     /// Ends the running request, adds one, and admits the next one if a permit is free.
-    async fn turn(&mut self) {
+    async fn replace_running(&mut self) {
         self.running = None;
-        self.waiting
-            .push_back(self.bench.join(KEY, at_most(1, 200)));
+        self.add_request();
         self.admit().await;
     }
 
+    /// Admits the next request if a permit is free.
     async fn admit(&mut self) {
         settle().await;
         if self.running.is_none()
             && let Some(first) = self.waiting.front_mut()
-            && let Some(turn) = peek(first).await
+            && let Some(answer) = peek(first).await
         {
-            self.running = turn.expect("a turn").take();
+            self.running = answer.expect("admitted").take();
             self.waiting.pop_front();
         }
     }
@@ -115,24 +115,18 @@ impl Crowd {
 async fn a_request_gets_its_permits_though_no_two_are_ever_free_at_once() {
     let (mut left, mut right) = (Crowd::new(), Crowd::new());
     for crowd in [&mut left, &mut right] {
-        for _ in 0..4 {
-            crowd
-                .waiting
-                .push_back(crowd.bench.join(KEY, at_most(1, 200)));
-        }
+        (0..4).for_each(|_| crowd.add_request());
         crowd.admit().await;
     }
-    let both = start(&[
-        (&left.bench, at_most(1, 200)),
-        (&right.bench, at_most(1, 200)),
-    ]);
-    let mut turns = 0;
+    let zones = [&left.bench, &right.bench].map(|it| (it, at_most(1, 200)));
+    let both = start(&zones);
+    let mut rounds = 0;
     while !both.is_finished() {
-        assert!(turns < 200, "it waits for ever");
-        turns += 1;
-        left.turn().await;
+        assert!(rounds < 200, "it waits for ever");
+        rounds += 1;
+        left.replace_running().await;
         right.admit().await;
-        right.turn().await;
+        right.replace_running().await;
         left.admit().await;
     }
     assert_eq!(both.await.unwrap().unwrap().len(), 2);
@@ -145,7 +139,7 @@ async fn a_request_gets_its_permits_though_no_two_are_ever_free_at_once() {
 /// Event of a trace.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Starts a request that needs permits in the zones of these bits.
+    /// Starts a request that needs permits in the zones of these bits: bit n is zone n.
     Come(usize),
     /// Ends the running request at this index.
     End(usize),
@@ -161,27 +155,25 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-type Waiting = (usize, JoinHandle<Result<InFlightPermits, Rejected>>);
+/// `in_flight` of three zones.
+const IN_FLIGHT: [u32; 3] = [1, 2, 1];
 
-/// Three zones, with `in_flight` of one, two and one.
+/// Three zones, with waiting and running requests. Each has the bits of the zones that it needs.
 struct Zones {
     benches: [Bench; 3],
-    waiting: Vec<Waiting>,
+    waiting: Vec<(usize, JoinHandle<Result<InFlightPermits, Rejected>>)>,
     running: Vec<(usize, InFlightPermits)>,
 }
 
-/// `in_flight` of the three zones.
-const IN_FLIGHT: [u32; 3] = [1, 2, 1];
-
 impl Zones {
+    /// Does a step, and lets the requests do all that they can.
     async fn step(&mut self, step: Step) {
         match step {
             Step::Come(needs) => {
                 let zones = self.benches.iter().zip(IN_FLIGHT).enumerate();
                 let zones = zones.filter(|(nth, _)| needs >> nth & 1 == 1);
-                let zones: Vec<_> = zones
-                    .map(|(_, (it, most))| (it, at_most(most, 200)))
-                    .collect();
+                let zones = zones.map(|(_, (bench, in_flight))| (bench, at_most(in_flight, 200)));
+                let zones: Vec<_> = zones.collect();
                 self.waiting.push((needs, start(&zones)));
             }
             Step::End(index) if !self.running.is_empty() => {
@@ -205,16 +197,17 @@ impl Zones {
     ///
     /// At most one of the waiters may hold permits: one that may keep them after many attempts.
     async fn check(&self) -> Result<(), TestCaseError> {
+        // Bits of the zones with a free permit.
         let mut free = 0;
-        for (nth, (bench, most)) in self.benches.iter().zip(IN_FLIGHT).enumerate() {
+        for (nth, (bench, in_flight)) in self.benches.iter().zip(IN_FLIGHT).enumerate() {
             let here = |needs: usize| needs >> nth & 1;
             let running: usize = self.running.iter().map(|(needs, _)| here(*needs)).sum();
             let waiting: usize = self.waiting.iter().map(|(needs, _)| here(*needs)).sum();
             let (taken, depth) = bench.counts().await;
             prop_assert_eq!(taken + depth, running + waiting);
             prop_assert!(taken == running || taken == running + 1);
-            prop_assert!(taken <= most as usize);
-            free |= usize::from(taken < most as usize) << nth;
+            prop_assert!(taken <= in_flight as usize);
+            free |= usize::from(taken < in_flight as usize) << nth;
         }
         let mut waiting = self.waiting.iter();
         prop_assert!(!waiting.any(|(needs, _)| needs & free == *needs));
@@ -231,7 +224,7 @@ proptest! {
     ) {
         run(async {
             let mut zones = Zones {
-                benches: [Bench::without_rate(), Bench::without_rate(), Bench::without_rate()],
+                benches: IN_FLIGHT.map(|_| Bench::without_rate()),
                 waiting: Vec::new(),
                 running: Vec::new(),
             };

@@ -1,20 +1,19 @@
 //! Ends of leaders in histories, and the turns of released followers.
 
 use super::super::*;
-use super::model::{Answer, Then};
+use super::model::{Answer, Outcome};
 use super::world::{Flying, Request, World, key_of};
 
 impl World {
-    /// Ends one leader at random in one of the possible ways, or ends a turn.
-    pub(super) fn ends_one(&mut self, is: impl Fn(&Flying) -> bool) {
-        let found: Vec<usize> = (0..self.flying.len())
-            .filter(|at| is(&self.flying[*at]))
-            .collect();
-        if found.is_empty() {
+    /// Ends a random one of these leaders in a random way, or ends the turn of a released follower.
+    pub(super) fn ends_one(&mut self, is_meant: impl Fn(&Flying) -> bool) {
+        let meant = (0..self.flying.len()).filter(|index| is_meant(&self.flying[*index]));
+        let meant: Vec<usize> = meant.collect();
+        if meant.is_empty() {
             return;
         }
-        let at = found[self.below(found.len())];
-        let flying = self.flying.swap_remove(at);
+        let index = meant[self.below(meant.len())];
+        let flying = self.flying.swap_remove(index);
         if flying.releases {
             return self.releases(flying);
         }
@@ -36,14 +35,12 @@ impl World {
             kind: leader.kind,
             number: self.answers,
             made: self.now.before(took),
-            own: self.one_of(&[1, 300, 1000, 3_600_000]),
+            lifetime: self.one_of(&[1, 300, 1000, 3_600_000]),
             while_revalidate: self.one_of(&[0, 0, 300, 5000]),
             if_error: self.one_of(&[0, 0, 2000, 10_000]),
         };
-        let (windows, now) = (self.rules.windows(&answer), self.now);
-        let answered = self
-            .kinds
-            .complete(&leader.id, answer.clone(), &windows, now);
+        let (windows, now, kept) = (self.rules.windows(&answer), self.now, answer.clone());
+        let answered = self.kinds.complete(&leader.id, kept, &windows, now);
         assert_eq!(answered, self.model.completes(answer, self.rules, now));
         self.answered(&answered);
         for request in answered {
@@ -146,7 +143,7 @@ impl World {
         match failed {
             FailureResult::Stale(answer, answered) => {
                 assert_eq!(cause, Cause::Failed);
-                assert_eq!(then, Then::Stale(answer.clone(), answered.clone()));
+                assert_eq!(then, Outcome::Stale(answer.clone(), answered.clone()));
                 self.answered(&answered);
                 for request in answered.into_iter().chain(leader.request) {
                     self.gets(request, &answer, "stale at failure");
@@ -155,19 +152,19 @@ impl World {
                 return;
             }
             FailureResult::Next(request, id) => {
-                assert_eq!(then, Then::Next(request));
+                assert_eq!(then, Outcome::Next(request));
                 self.answered(&[request]);
                 self.counts.count("promoted");
                 self.flies(id, kind, Some(request));
                 self.ended.push(leader.id);
             }
             FailureResult::Alone => {
-                assert_eq!(then, Then::Alone);
+                assert_eq!(then, Outcome::Alone);
                 let request = None;
                 self.releases(Flying { request, ..leader });
             }
             FailureResult::Over => {
-                assert_eq!(then, Then::Over);
+                assert_eq!(then, Outcome::Over);
                 self.ended.push(leader.id);
             }
         }

@@ -1,23 +1,25 @@
 //! Naive model of kinds: plain lists that are searched from the start.
+//!
+//! A kind is a number, a request too. `kinds` defines kind, leader, follower, release and probe.
 
 use std::time::Duration;
 
 use super::super::*;
 
-/// Answer in a history.
+/// Answer in a history. `number` distinguishes answers of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) kind: usize,
     pub(super) number: u64,
     pub(super) made: Moment,
     /// Lifetime that the answer itself states.
-    pub(super) own: Duration,
+    pub(super) lifetime: Duration,
     pub(super) while_revalidate: Duration,
     pub(super) if_error: Duration,
 }
 
 /// Settings of a route.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rules {
     pub(super) keep: Duration,
     pub(super) stale: Duration,
@@ -25,7 +27,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn windows(self, answer: &Answer) -> Windows {
-        let fresh = answer.made + answer.own.min(self.keep);
+        let fresh = answer.made + answer.lifetime.min(self.keep);
         Windows {
             fresh,
             revalidate: fresh + answer.while_revalidate,
@@ -49,9 +51,9 @@ struct Entry {
 
 #[derive(Debug)]
 enum State {
-    /// An answer, the next attempt after a failure, and the last client with an answer of its own.
-    Answer(Answer, Option<Again>, Option<u64>),
-    /// The last client with an answer of its own, and the end of that record.
+    /// An answer, the next attempt after a failure, and the last client with a private answer.
+    Answer(Answer, Option<NextAttempt>, Option<u64>),
+    /// The last client with a private answer, and the end of that record.
     Refused(u64, Moment),
     /// End of the time without sharing, and whether the kind is probed.
     UnshareableUntil(Moment, bool),
@@ -59,7 +61,7 @@ enum State {
 
 /// Next attempt at the origin after a failure.
 #[derive(Debug)]
-struct Again {
+struct NextAttempt {
     at: Moment,
     /// Clients that failed in a row.
     failed: Vec<u64>,
@@ -78,7 +80,7 @@ struct Busy {
 
 /// Way in which a request of a kind proceeds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum Way {
     Kept(Answer),
     /// The flag says whether the answer is refreshed.
     Stale(Answer, bool),
@@ -91,7 +93,7 @@ pub(super) enum Does {
 
 /// Result for the followers of a failed leader.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum Outcome {
     Stale(Answer, Vec<usize>),
     Next(usize),
     Alone,
@@ -141,40 +143,37 @@ impl Model {
         all.map(|it| it.request).collect()
     }
 
-    fn of_entry(
+    /// Decides by the entry of a kind; `None` if it does not decide.
+    fn decide_by_entry(
         &mut self,
         kind: usize,
         requester: Requester,
         rules: Rules,
         now: Moment,
-    ) -> Option<Does> {
+    ) -> Option<Way> {
         let is_busy = self.is_busy(kind);
         let has_probe = self.busy.iter().any(|it| it.kind == kind && it.is_probe);
         match self.used_entry(kind)? {
             State::Refused(..) => None,
             State::UnshareableUntil(until, _) if now >= *until => None,
-            State::UnshareableUntil(_, true) if !is_busy && requester.may_lead => Some(Does::Probe),
-            State::UnshareableUntil(..) => (!is_busy || has_probe).then_some(Does::Alone),
+            State::UnshareableUntil(_, true) if !is_busy && requester.may_lead => Some(Way::Probe),
+            State::UnshareableUntil(..) => (!is_busy || has_probe).then_some(Way::Alone),
             State::Answer(answer, retry, _) => {
                 let windows = rules.windows(answer);
                 if now < windows.fresh {
-                    return Some(Does::Kept(answer.clone()));
+                    return Some(Way::Kept(answer.clone()));
                 }
                 let may = now < windows.revalidate || retry.is_some() && now < windows.error;
                 let is_due = match retry {
-                    Some(again) if may => {
-                        let has_failed = again.failed.contains(&requester.client);
-                        again.have_others_come |= !has_failed;
-                        let seconds = if has_failed && again.have_others_come {
-                            2
-                        } else {
-                            0
-                        };
-                        now >= again.at + Duration::from_secs(seconds)
+                    Some(attempt) if may => {
+                        let has_failed = attempt.failed.contains(&requester.client);
+                        attempt.have_others_come |= !has_failed;
+                        let has_to_wait = has_failed && attempt.have_others_come;
+                        now >= attempt.at + Duration::from_secs(if has_to_wait { 2 } else { 0 })
                     }
                     _ => true,
                 };
-                may.then(|| Does::Stale(answer.clone(), is_due && !is_busy))
+                may.then(|| Way::Stale(answer.clone(), is_due && !is_busy))
             }
         }
     }
@@ -186,25 +185,25 @@ impl Model {
         requester: Requester,
         rules: Rules,
         now: Moment,
-    ) -> Does {
-        let found = self.of_entry(kind, requester, rules, now);
+    ) -> Way {
+        let found = self.decide_by_entry(kind, requester, rules, now);
         let does = found.unwrap_or_else(|| {
             if self.is_busy(kind) {
-                Does::Follow
+                Way::Follow
             } else if requester.may_lead {
-                Does::Lead
+                Way::Lead
             } else {
-                Does::Alone
+                Way::Alone
             }
         });
         match does {
-            Does::Lead | Does::Probe | Does::Stale(_, true) => self.busy.push(Busy {
+            Way::Lead | Way::Probe | Way::Stale(_, true) => self.busy.push(Busy {
                 kind,
                 client: requester.client,
                 failures: 0,
-                is_probe: does == Does::Probe,
+                is_probe: does == Way::Probe,
             }),
-            Does::Follow => self.waiters.push(Waiter {
+            Way::Follow => self.waiters.push(Waiter {
                 kind,
                 request,
                 requester,
@@ -254,11 +253,11 @@ impl Model {
         if now >= rules.windows(answer).error {
             return None;
         }
-        let mut failed = retry.take().map_or_else(Vec::new, |again| again.failed);
+        let mut failed = retry.take().map_or_else(Vec::new, |attempt| attempt.failed);
         if !failed.contains(&leader) && failed.len() < 8 {
             failed.push(leader);
         }
-        *retry = Some(Again {
+        *retry = Some(NextAttempt {
             at: now + Duration::from_secs(1),
             failed,
             have_others_come: false,
@@ -278,7 +277,13 @@ impl Model {
         first.map(|at| self.waiters.remove(at).request)
     }
 
-    pub(super) fn fails(&mut self, kind: usize, rules: Rules, cause: Cause, now: Moment) -> Then {
+    pub(super) fn fails(
+        &mut self,
+        kind: usize,
+        rules: Rules,
+        cause: Cause,
+        now: Moment,
+    ) -> Outcome {
         let counts = cause != Cause::Left;
         let leader = self.busy.iter().find(|it| it.kind == kind);
         let client = leader.expect("a leader").client;
@@ -289,7 +294,7 @@ impl Model {
         if cause == Cause::Failed
             && let Some((answer, answered)) = self.stands_in(kind, false, rules, now)
         {
-            return Then::Stale(answer, answered);
+            return Outcome::Stale(answer, answered);
         }
         if counts && let Some(State::Answer(_, retry, refused)) = self.used_entry(kind) {
             *retry = None;
@@ -317,24 +322,24 @@ impl Model {
                 let until = now + Duration::from_secs(10);
                 self.put(kind, State::Refused(client, until));
             }
-            return Then::Over;
+            return Outcome::Over;
         }
         if counts && busy.failures >= 2 {
             self.is_unshareable(kind, true, now);
             self.busy.push(busy);
-            return Then::Alone;
+            return Outcome::Alone;
         }
         let leads = |it: &Waiter| it.kind == kind && it.requester.may_lead;
         let of_other = |it: &Waiter| leads(it) && it.requester.client != busy.client;
         let other = self.waiters.iter().position(of_other).filter(|_| counts);
         let Some(at) = other.or_else(|| self.waiters.iter().position(leads)) else {
             self.busy.push(busy);
-            return Then::Alone;
+            return Outcome::Alone;
         };
         let next = self.waiters.remove(at);
         (busy.client, busy.is_probe) = (next.requester.client, false);
         self.busy.push(busy);
-        Then::Next(next.request)
+        Outcome::Next(next.request)
     }
 
     /// Removes a follower. Returns whether it was the last one of its kind.

@@ -1,4 +1,7 @@
 //! State of a history: requests, leaders and followers, with the checks of each step.
+//!
+//! Each step acts on the table of kinds and on the model, and compares the results. `ends` has the
+//! steps that end a leader.
 
 use std::time::Duration;
 
@@ -6,10 +9,11 @@ use testing::Random;
 
 use super::super::*;
 use super::counts::Counts;
-use super::model::{Answer, Does, Model, Rules};
+use super::model::{Answer, Model, Rules, Way};
 
 const KINDS: usize = 3;
 
+/// Request of a client. Its index is its number.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) kind: usize,
@@ -29,6 +33,7 @@ pub(super) struct Flying {
     pub(super) releases: bool,
 }
 
+/// Follower, as the table of kinds identifies it.
 #[derive(Debug)]
 pub(super) struct Follower {
     pub(super) request: usize,
@@ -59,10 +64,7 @@ impl World {
         let mut world = Self {
             random: Random(seed),
             now: Moment::from_nanos(1_000_000_000_000),
-            rules: Rules {
-                keep: Duration::ZERO,
-                stale: Duration::ZERO,
-            },
+            rules: Rules::default(),
             kinds: Kinds::default(),
             model: Model::default(),
             requests: Vec::new(),
@@ -77,17 +79,13 @@ impl World {
         world
     }
 
+    /// Returns a random number below `count`.
     pub(super) fn below(&mut self, count: usize) -> usize {
         let scaled = self.random.share() * count as f64;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is at least 0 and below the count"
-        )]
-        let number = scaled as usize;
-        number
+        usize::try_from(limit::to_whole(scaled)).expect("below the count")
     }
 
+    /// Returns a random one of these durations.
     pub(super) fn one_of(&mut self, millis: &[u64]) -> Duration {
         Duration::from_millis(millis[self.below(millis.len())])
     }
@@ -99,7 +97,7 @@ impl World {
         };
     }
 
-    /// Does one random step.
+    /// Way one random step.
     pub(super) fn step(&mut self) {
         match self.below(100) {
             0..=44 => self.comes(),
@@ -132,17 +130,13 @@ impl World {
     fn check(&mut self) {
         assert_eq!(self.kinds.flights.len(), self.flying.len());
         assert_eq!(self.kinds.answers(), self.model.answers());
-        let sizes = self
-            .model
-            .kinds()
-            .map(|kind| key_of(kind).len() + ENTRY_OVERHEAD);
+        let kinds = self.model.kinds();
+        let sizes = kinds.map(|kind| key_of(kind).len() + ENTRY_OVERHEAD);
         assert_eq!(self.kinds.bytes(), sizes.sum::<usize>());
         for kind in 0..KINDS {
             let mut flying = self.flying.iter().filter(|it| it.kind == kind);
-            let is_followed = self
-                .followers
-                .iter()
-                .any(|it| self.requests[it.request].kind == kind);
+            let mut followers = self.followers.iter();
+            let is_followed = followers.any(|it| self.requests[it.request].kind == kind);
             match (flying.next(), flying.next()) {
                 (Some(one), None) => assert_eq!(self.kinds.is_followed(&one.id), is_followed),
                 (None, None) => assert!(!is_followed, "nobody answers them"),
@@ -151,7 +145,7 @@ impl World {
         }
     }
 
-    /// Ends a request. It must not have ended before.
+    /// Ends a request, by this event. It must not have ended before.
     pub(super) fn over(&mut self, request: usize, event: &'static str) {
         let request = &mut self.requests[request];
         assert!(!request.is_over, "{request:?}: {event}");
@@ -176,17 +170,10 @@ impl World {
     /// Removes followers that have received a result. `answered`: their requests, in the table's
     /// order.
     pub(super) fn answered(&mut self, answered: &[usize]) {
-        assert!(
-            answered.is_sorted(),
-            "in the order in which they came: {answered:?}"
-        );
-        let count = self.followers.len();
+        assert!(answered.is_sorted(), "not as they came: {answered:?}");
+        let left = self.followers.len() - answered.len();
         self.followers.retain(|it| !answered.contains(&it.request));
-        assert_eq!(
-            self.followers.len(),
-            count - answered.len(),
-            "all had followed"
-        );
+        assert_eq!(self.followers.len(), left, "all had followed");
     }
 
     fn comes(&mut self) {
@@ -200,19 +187,17 @@ impl World {
             came: self.now,
             is_over: false,
         });
-        let (rules, now) = (self.rules, self.now);
-        let windows = |it: &Answer| rules.windows(it);
-        let found = self
-            .kinds
-            .look_up(&key_of(kind), now, requester, windows, |()| request);
+        let (rules, now, key) = (self.rules, self.now, key_of(kind));
+        let (kinds, windows) = (&mut self.kinds, |it: &Answer| rules.windows(it));
+        let found = kinds.look_up(&key, now, requester, windows, |()| request);
         let does = self.model.comes(kind, request, requester, rules, now);
         match found {
             Lookup::Kept(answer) => {
-                assert_eq!(does, Does::Kept(answer.clone()));
+                assert_eq!(does, Way::Kept(answer.clone()));
                 self.gets(request, &answer, "kept");
             }
             Lookup::Stale(answer, refresh) => {
-                assert_eq!(does, Does::Stale(answer.clone(), refresh.is_some()));
+                assert_eq!(does, Way::Stale(answer.clone(), refresh.is_some()));
                 self.gets(request, &answer, "stale");
                 if let Some(id) = refresh {
                     self.counts.count("refresh");
@@ -220,31 +205,31 @@ impl World {
                 }
             }
             Lookup::Follow((_, number)) => {
-                assert_eq!(does, Does::Follow);
+                assert_eq!(does, Way::Follow);
                 self.counts.count("followed");
                 self.followers.push(Follower { request, number });
             }
             Lookup::Lead(id) => {
-                let is_probe = does == Does::Probe;
-                assert!(is_probe || does == Does::Lead, "{does:?}");
+                let is_probe = does == Way::Probe;
+                assert!(is_probe || does == Way::Lead, "{does:?}");
                 assert!(requester.may_lead);
                 self.counts.count(if is_probe { "probed" } else { "led" });
                 self.flies(id, kind, Some(request));
             }
             Lookup::Alone => {
-                assert_eq!(does, Does::Alone);
+                assert_eq!(does, Way::Alone);
                 self.over(request, "alone");
             }
         }
     }
 
+    /// Adds a leader. `request`: its request, if it has a client.
     pub(super) fn flies(&mut self, id: FlightId, kind: usize, request: Option<usize>) {
-        let releases = false;
         self.flying.push(Flying {
             id,
             kind,
             request,
-            releases,
+            releases: false,
         });
     }
 
@@ -281,7 +266,7 @@ impl World {
             kind: KINDS,
             number: 0,
             made: now,
-            own: Duration::from_secs(9),
+            lifetime: Duration::from_secs(9),
             while_revalidate: Duration::ZERO,
             if_error: Duration::ZERO,
         };

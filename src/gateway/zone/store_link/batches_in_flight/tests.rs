@@ -14,6 +14,7 @@ use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
+/// Creates the link of a zone in Redis.
 fn link() -> Rc<StoreLink> {
     let settings = crate::test_settings::with(
         "[redis]\nurl = \"redis://127.0.0.1\"\n\
@@ -23,7 +24,6 @@ fn link() -> Rc<StoreLink> {
     let sharing = Sharing {
         store_health: Arc::new(StoreHealth::new(config::Redis::default())),
         paces: Paces::new(zone, START).unwrap(),
-
         divergence: Arc::default(),
     };
     let (metrics, pacer) = (Arc::<ZoneMetrics>::default(), Pacer::standing_at(START));
@@ -32,20 +32,20 @@ fn link() -> Rc<StoreLink> {
 
 /// Creates a batch with a join of each of these keys.
 fn batch(link: &Rc<StoreLink>, keys: [&str; 2]) -> Rc<[ChargeRequest]> {
-    let ask = |key: &str| {
+    let join = |key: &str| {
         let limit = Limit::unlimited(Delay::Above(0), Cost::ONE);
         let key = SharedKey::new(link, key.as_bytes());
         ChargeRequest::join(key, limit, START, Reply::new(drop), None)
     };
-    keys.map(ask).into()
+    keys.map(join).into()
 }
 
 #[actix::test]
 async fn an_answer_waits_for_earlier_requests_of_its_key() {
     let _network = simulated::set_network(Rc::new(simulated::NoStore));
     let (link, batches, answered) = (link(), BatchesInFlight::default(), RefCell::new(Vec::new()));
-    let respond = |ask: &ChargeRequest, name: &'static str| {
-        ask.respond(Err(NoReply));
+    let respond = |request: &ChargeRequest, name: &'static str| {
+        request.respond(Err(NoReply));
         answered.borrow_mut().push(name);
     };
     let (first, second) = (batch(&link, ["a", "b"]), batch(&link, ["c", "b"]));

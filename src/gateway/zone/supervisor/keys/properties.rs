@@ -5,25 +5,26 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Change of the table; the number selects a key.
-#[derive(Clone, Debug)]
-enum Step {
-    Touch(u8),
-    Wake(u8),
-    Park(u8),
-    Pass(u8),
-    Remove(u8),
+/// Change of a key in the table.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Touch,
+    Wake,
+    Park,
+    Pass,
+    Remove,
 }
 
 /// Model of the table: keys in order of last use.
 #[derive(Default)]
-struct Plain {
+struct Model {
     active: Vec<Vec<u8>>,
     parked: Vec<Vec<u8>>,
     passing: Vec<Vec<u8>>,
 }
 
-impl Plain {
+impl Model {
+    /// Removes a key. Returns whether it was there.
     fn take(&mut self, key: &[u8]) -> bool {
         let before = self.len();
         for list in [&mut self.active, &mut self.parked, &mut self.passing] {
@@ -58,21 +59,18 @@ fn passing() -> State<()> {
     State::Passing(Account::Bucket(Bucket::new()))
 }
 
+/// Returns the names of the keys of one state from `first` on.
 fn order(keys: &Keys<()>, first: Option<u32>) -> Vec<Vec<u8>> {
     let known = keys.from(first);
     let names = known.map(|(index, _)| keys.known.get_index(index as usize).unwrap().0.to_vec());
     names.collect()
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..5_u8, 0..12_u8).prop_map(|(what, key)| match what {
-        0 => Step::Touch(key),
-        1 => Step::Wake(key),
-        2 => Step::Park(key),
-        3 => Step::Pass(key),
-        _ => Step::Remove(key),
-    });
-    proptest::collection::vec(step, 0..200)
+/// Returns actions, each with the number of its key.
+fn steps() -> impl Strategy<Value = Vec<(Action, u8)>> {
+    use Action::{Park, Pass, Remove, Touch, Wake};
+    let action = proptest::sample::select(vec![Touch, Wake, Park, Pass, Remove]);
+    proptest::collection::vec((action, 0..12_u8), 0..200)
 }
 
 proptest! {
@@ -80,42 +78,41 @@ proptest! {
 
     #[test]
     fn the_table_is_a_list_by_last_use_for_each_state(steps in steps()) {
-        let (mut keys, mut plain) = (Keys::default(), Plain::default());
-        for (at, step) in (0..).map(Moment::from_nanos).zip(steps) {
-            match step {
-                Step::Touch(key) => {
-                    let name = name(key);
+        let (mut keys, mut model) = (Keys::default(), Model::default());
+        for (at, (action, key)) in (0..).map(Moment::from_nanos).zip(steps) {
+            let name = name(key);
+            match action {
+                Action::Touch => {
                     if let Some(index) = keys.find(&name) {
                         keys.touch(index, at);
                         prop_assert_eq!(keys[index].used, at);
-                        let list = plain.list(&keys[index].state);
+                        let list = model.list(&keys[index].state);
                         list.retain(|it| *it != name);
                         list.push(name);
                     }
                 }
-                Step::Wake(key) | Step::Park(key) | Step::Pass(key) => {
-                    let name = name(key);
-                    let state = match step {
-                        Step::Wake(_) => State::Active(()),
-                        Step::Park(_) => parked(),
+                Action::Wake | Action::Park | Action::Pass => {
+                    let state = match action {
+                        Action::Wake => State::Active(()),
+                        Action::Park => parked(),
                         _ => passing(),
                     };
-                    plain.take(&name);
-                    plain.list(&state).push(name.clone());
+                    model.take(&name);
+                    model.list(&state).push(name.clone());
                     match keys.find(&name) {
                         Some(index) => drop(keys.replace(index, state)),
                         None => drop(keys.add(&name, state, at)),
                     }
                 }
-                Step::Remove(key) => {
-                    let removed = keys.find(&name(key)).and_then(|index| keys.remove(index));
-                    prop_assert_eq!(removed.is_some(), plain.take(&name(key)));
+                Action::Remove => {
+                    let removed = keys.find(&name).and_then(|index| keys.remove(index));
+                    prop_assert_eq!(removed.is_some(), model.take(&name));
                 }
             }
-            prop_assert_eq!(order(&keys, keys.oldest_active()), plain.active.clone());
+            prop_assert_eq!(order(&keys, keys.oldest_active()), model.active.clone());
             let [parked, passing] = keys.parked_orders();
-            prop_assert_eq!(order(&keys, parked), plain.parked.clone());
-            prop_assert_eq!(order(&keys, passing), plain.passing.clone());
+            prop_assert_eq!(order(&keys, parked), model.parked.clone());
+            prop_assert_eq!(order(&keys, passing), model.passing.clone());
             let oldest = keys.oldest_parked().map(|index| keys[index].used);
             let without_actor = keys.known.values().filter(|known| known.parked().is_some());
             let of_each_order = without_actor.map(|known| known.used).min();
@@ -123,9 +120,9 @@ proptest! {
             // Of the first keys of both orders, the one that was used first.
             let firsts = keys.parked_orders().into_iter().flatten();
             prop_assert_eq!(oldest, firsts.map(|index| keys[index].used).min());
-            prop_assert_eq!(keys.active(), plain.active.len());
-            prop_assert_eq!(keys.parked(), plain.parked.len() + plain.passing.len());
-            prop_assert_eq!(keys.len(), plain.len());
+            prop_assert_eq!(keys.active(), model.active.len());
+            prop_assert_eq!(keys.parked(), model.parked.len() + model.passing.len());
+            prop_assert_eq!(keys.len(), model.len());
         }
     }
 
@@ -136,18 +133,23 @@ proptest! {
             keys.add(&name(key), parked(), Moment::from_nanos(0));
         }
         let (mut stays, mut seen, mut end) = ((0..12).map(name).collect::<Vec<_>>(), Vec::new(), usize::MAX);
-        for step in steps {
+        for (action, key) in steps {
             let (known, rest) = keys.walk(end, pace);
             seen.extend(known.map(|(key, _)| key.to_vec()));
             end = rest;
             if end == 0 {
                 break;
             }
-            if let Step::Remove(key) = step {
-                keys.find(&name(key)).and_then(|index| keys.remove(index));
-                stays.retain(|it| *it != name(key));
-            } else if let Step::Park(key) = step && keys.find(&name(key)).is_none() {
-                keys.add(&name(key), parked(), Moment::from_nanos(0));
+            let (name, index) = (name(key), keys.find(&name(key)));
+            match action {
+                Action::Remove => {
+                    index.and_then(|index| keys.remove(index));
+                    stays.retain(|it| *it != name);
+                }
+                Action::Park if index.is_none() => {
+                    keys.add(&name, parked(), Moment::from_nanos(0));
+                }
+                _ => {}
             }
         }
         if end == 0 {
