@@ -66,25 +66,25 @@ impl Leases {
             let key = Key::clone(&pending.key);
             keys.insert(key, KeyLease::new(limit, now));
         }
-        let Some(leased) = keys.get_mut(&pending.key) else {
+        let Some(key_lease) = keys.get_mut(&pending.key) else {
             drop(keys);
             return link.charge_join(pending, None);
         };
-        leased.used = now;
-        leased.lease.arrive(link.lease_length(), limit, now);
-        if leased.is_refilling {
-            return leased.waiting.push_back(pending);
+        key_lease.used = now;
+        key_lease.lease.arrive(link.lease_length(), limit, now);
+        if key_lease.is_refilling {
+            return key_lease.waiting.push_back(pending);
         }
         // Joins that the store is deciding go first, so that the order of arrival is kept.
-        let is_first = leased.joins_at_store == 0;
-        let take = |leased: &mut KeyLease| leased.take(limit, now);
-        let by_lease = is_first.then(|| self.change(leased, take)).flatten();
+        let is_first = key_lease.joins_at_store == 0;
+        let take = |key_lease: &mut KeyLease| key_lease.take(limit, now);
+        let by_lease = is_first.then(|| self.change(key_lease, take)).flatten();
         if let Some(decision) = by_lease {
             drop(keys);
             link.count(StoreResult::Leased);
             return pending.reply.send(Ok(decision));
         }
-        let refill = self.refill(link, leased, &pending, now);
+        let refill = self.refill(link, key_lease, &pending, now);
         drop(keys);
         link.charge_join(pending, Some(refill));
     }
@@ -93,32 +93,32 @@ impl Leases {
     fn refill(
         &self,
         link: &Rc<StoreLink>,
-        leased: &mut KeyLease,
+        key_lease: &mut KeyLease,
         pending: &LeasingJoin,
         now: Moment,
     ) -> Refill {
         let (key, limit) = (&pending.key, pending.limit);
-        let terms = link.terms(key, leased.rate);
-        let room = MAX_SLOTS.saturating_sub(self.slots.get());
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        let ahead = leased.lease.ahead(&terms, limit, now).min(room);
-        leased.joins_at_store += 1;
-        leased.is_refilling |= ahead > 0;
+        let terms = link.terms(key, key_lease.rate);
+        let max_ahead = MAX_SLOTS.saturating_sub(self.slots.get());
+        let max_ahead = u32::try_from(max_ahead).unwrap_or(u32::MAX);
+        let ahead = key_lease.lease.ahead(&terms, limit, now).min(max_ahead);
+        key_lease.joins_at_store += 1;
+        key_lease.is_refilling |= ahead > 0;
         Refill {
             link: Rc::clone(link),
             key: Key::clone(key),
             limit,
             ahead,
-            version: leased.version,
+            version: key_lease.version,
             is_answered: false,
         }
     }
 
     /// Changes the lease of a key, and updates the number of all leased slots.
-    fn change<T>(&self, leased: &mut KeyLease, change: impl FnOnce(&mut KeyLease) -> T) -> T {
-        let before = leased.lease.slots();
+    fn change<T>(&self, key_lease: &mut KeyLease, change: impl FnOnce(&mut KeyLease) -> T) -> T {
+        let before = key_lease.lease.slots();
         let result = change(leased);
-        let after = leased.lease.slots();
+        let after = key_lease.lease.slots();
         self.slots.set(self.slots.get() + after - before);
         result
     }
@@ -130,29 +130,29 @@ impl Leases {
         let (link, key) = (&refill.link, &refill.key);
         let now = link.batcher.now();
         let mut keys = self.keys.borrow_mut();
-        let Some(leased) = keys.get_mut(key) else {
+        let Some(key_lease) = keys.get_mut(key) else {
             return;
         };
-        leased.joins_at_store = leased.joins_at_store.saturating_sub(1);
+        key_lease.joins_at_store = key_lease.joins_at_store.saturating_sub(1);
         if refill.ahead > 0 {
-            leased.is_refilling = false;
+            key_lease.is_refilling = false;
         }
-        let (unused, decided) = self.change(leased, |leased| {
-            let unused = reported.map(|reported| leased.add_refill(refill, reported));
-            (unused.unwrap_or_default(), leased.decide_waiting(now))
+        let (unused, decided) = self.change(key_lease, |key_lease| {
+            let unused = reported.map(|reported| key_lease.add_refill(refill, reported));
+            (unused.unwrap_or_default(), key_lease.decide_waiting(now))
         });
         let mut undecided: Vec<(LeasingJoin, Refill)> = Vec::new();
-        if !leased.is_refilling {
+        if !key_lease.is_refilling {
             // The store must decide the remaining joins. Only the last one brings slots for the
             // lease, so that they are behind the slots of all these joins.
-            for pending in std::mem::take(&mut leased.waiting) {
+            for pending in std::mem::take(&mut key_lease.waiting) {
                 if let Some((_, earlier)) = undecided.last_mut() {
                     earlier.ahead = 0;
                 }
-                let refill = self.refill(link, leased, &pending, now);
+                let refill = self.refill(link, key_lease, &pending, now);
                 undecided.push((pending, refill));
             }
-            leased.is_refilling = undecided.last().is_some_and(|(_, it)| it.ahead > 0);
+            key_lease.is_refilling = undecided.last().is_some_and(|(_, it)| it.ahead > 0);
         }
         // The calls below may borrow the leases.
         drop(keys);
@@ -172,23 +172,23 @@ impl Leases {
     /// Slots that were taken under another rate are given back.
     pub(super) fn adopt_rate(&self, link: &Rc<StoreLink>, key: &[u8], rate: Rate) {
         let mut keys = self.keys.borrow_mut();
-        let Some(leased) = keys.get_mut(key) else {
+        let Some(key_lease) = keys.get_mut(key) else {
             return;
         };
-        if leased.rate.is_none_or(|known| known == rate) {
+        if key_lease.rate.is_none_or(|known| known == rate) {
             return;
         }
-        leased.rate = Some(rate);
-        let slots = self.change(leased, |leased| leased.lease.clear());
+        key_lease.rate = Some(rate);
+        let slots = self.change(key_lease, |key_lease| key_lease.lease.clear());
         drop(keys);
         link.give_back(key, slots, link.batcher.now());
     }
 
     /// Removes a key's slots, because the store has forgotten its charges.
     pub(super) fn forget(&self, key: &[u8]) {
-        if let Some(leased) = self.keys.borrow_mut().get_mut(key) {
-            self.change(leased, KeyLease::clear);
-            leased.forgotten = leased.version;
+        if let Some(key_lease) = self.keys.borrow_mut().get_mut(key) {
+            self.change(key_lease, KeyLease::clear);
+            key_lease.forgotten = key_lease.version;
         }
     }
 
@@ -196,7 +196,7 @@ impl Leases {
     pub(super) fn release(&self, link: &Rc<StoreLink>) {
         let mut keys = self.keys.borrow_mut();
         let leases = keys.iter_mut();
-        let given_back = leases.map(|(key, leased)| (Key::clone(key), leased.clear()));
+        let given_back = leases.map(|(key, key_lease)| (Key::clone(key), key_lease.clear()));
         let given_back: Vec<_> = given_back.collect();
         self.slots.set(0);
         drop(keys);
@@ -210,12 +210,12 @@ impl Leases {
     fn end_expired(&self, link: &Rc<StoreLink>, now: Moment) -> Option<Moment> {
         let mut keys = self.keys.borrow_mut();
         let (mut given_back, mut next) = (Vec::new(), None::<Moment>);
-        for (key, leased) in keys.iter_mut() {
-            let ended = self.change(leased, |leased| leased.lease.end(now));
+        for (key, key_lease) in keys.iter_mut() {
+            let ended = self.change(key_lease, |key_lease| key_lease.lease.end(now));
             if !ended.is_empty() {
                 given_back.push((Key::clone(key), ended));
             }
-            next = next.into_iter().chain(leased.lease.next_end()).min();
+            next = next.into_iter().chain(key_lease.lease.next_end()).min();
         }
         drop(keys);
         for (key, slots) in given_back {
@@ -233,7 +233,7 @@ impl Leases {
     ) {
         let span = link.lease_length() * FORGOTTEN_AFTER;
         if now.since(self.swept.get()) >= span {
-            keys.retain(|_, leased| !leased.is_idle() || now.since(leased.used) < span);
+            keys.retain(|_, key_lease| !key_lease.is_idle() || now.since(key_lease.used) < span);
             self.swept.set(now);
         }
     }

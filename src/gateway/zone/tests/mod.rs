@@ -9,7 +9,7 @@ mod eviction;
 mod handover;
 mod heavy;
 mod in_flight;
-mod in_place;
+mod local;
 mod model;
 mod new_keys;
 mod overrides;

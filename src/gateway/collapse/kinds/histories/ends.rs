@@ -6,7 +6,7 @@ use super::world::{Flying, Request, World, key_of};
 
 impl World {
     /// Ends a random one of these leaders in a random way, or ends the turn of a released follower.
-    pub(super) fn ends_one(&mut self, is_meant: impl Fn(&Flying) -> bool) {
+    pub(super) fn end_one(&mut self, is_meant: impl Fn(&Flying) -> bool) {
         let meant = (0..self.flying.len()).filter(|index| is_meant(&self.flying[*index]));
         let meant: Vec<usize> = meant.collect();
         if meant.is_empty() {
@@ -14,21 +14,21 @@ impl World {
         }
         let index = meant[self.below(meant.len())];
         let flying = self.flying.swap_remove(index);
-        if flying.releases {
-            return self.releases(flying);
+        if flying.is_releasing {
+            return self.release(flying);
         }
         match self.below(18) {
-            0..=3 => self.completes(flying),
-            4 => self.is_unshareable(flying),
-            5..=8 => self.fails(flying, Cause::Failed),
-            9..=11 => self.fails(flying, Cause::Private),
-            12..=13 => self.fails(flying, Cause::Left),
-            14 => self.is_abandoned(&flying),
-            _ => self.is_unreachable(flying),
+            0..=3 => self.complete(flying),
+            4 => self.end_too_large(flying),
+            5..=8 => self.fail(flying, Cause::Failed),
+            9..=11 => self.fail(flying, Cause::Private),
+            12..=13 => self.fail(flying, Cause::Left),
+            14 => self.abandon(&flying),
+            _ => self.lose_origin(flying),
         }
     }
 
-    fn completes(&mut self, leader: Flying) {
+    fn complete(&mut self, leader: Flying) {
         self.answers += 1;
         let took = self.one_of(&[0, 10, 700]);
         let answer = Answer {
@@ -41,39 +41,39 @@ impl World {
         };
         let (windows, now, kept) = (self.rules.windows(&answer), self.now, answer.clone());
         let answered = self.kinds.complete(&leader.id, kept, &windows, now);
-        assert_eq!(answered, self.model.completes(answer, self.rules, now));
-        self.answered(&answered);
+        assert_eq!(answered, self.model.complete(answer, self.rules, now));
+        self.remove_followers(&answered);
         for request in answered {
             let Request { kind, came, .. } = self.requests[request];
             assert!(kind == leader.kind && came <= now);
-            self.over(request, "shared");
+            self.end_request(request, "shared");
         }
         if let Some(request) = leader.request {
-            self.over(request, "led on");
+            self.end_request(request, "led on");
         }
         self.ended.push(leader.id);
     }
 
-    fn is_unshareable(&mut self, leader: Flying) {
+    fn end_too_large(&mut self, leader: Flying) {
         self.kinds.end_too_large(&leader.id, self.now);
-        self.model.is_unshareable(leader.kind, false, self.now);
+        self.model.mark_unshareable(leader.kind, false, self.now);
         if let Some(request) = leader.request {
-            self.over(request, "unshareable");
+            self.end_request(request, "unshareable");
         }
-        self.releases(leader);
+        self.release(leader);
     }
 
-    fn is_abandoned(&mut self, leader: &Flying) {
+    fn abandon(&mut self, leader: &Flying) {
         let (key, now) = (key_of(leader.kind), self.now);
         assert_eq!(self.kinds.abandon(&key, |()| false, now), None);
         let id = self.kinds.abandon(&key, |()| true, now);
-        self.model.is_abandoned(leader.kind, now);
+        self.model.abandon(leader.kind, now);
         if let Some(request) = leader.request {
-            self.over(request, "abandoned");
+            self.end_request(request, "abandoned");
         }
         self.ended.push(leader.id.clone());
         let (id, request) = (id.expect("it leads"), None);
-        self.releases(Flying {
+        self.release(Flying {
             id,
             request,
             ..*leader
@@ -81,20 +81,20 @@ impl World {
     }
 
     /// The leader waits for the origin, unless its client gets a stale answer.
-    fn is_unreachable(&mut self, leader: Flying) {
+    fn lose_origin(&mut self, leader: Flying) {
         let (rules, kind, now) = (self.rules, leader.kind, self.now);
         let goes_on = leader.request.is_none();
         let windows = |it: &Answer| rules.windows(it);
         let found = self.kinds.stand_in(&leader.id, goes_on, windows, now);
-        assert_eq!(found, self.model.stands_in(kind, goes_on, rules, now));
+        assert_eq!(found, self.model.stand_in(kind, goes_on, rules, now));
         let Some((answer, answered)) = found else {
             self.flying.push(leader);
             return;
         };
         self.failed[kind] = Some(now);
-        self.answered(&answered);
+        self.remove_followers(&answered);
         for request in answered.into_iter().chain(leader.request) {
-            self.gets(request, &answer, "stood in");
+            self.give(request, &answer, "stood in");
         }
         if goes_on {
             self.flying.push(leader);
@@ -104,9 +104,9 @@ impl World {
     }
 
     /// The next follower goes to the origin for itself, without waiting for the previous exchange.
-    fn releases(&mut self, flying: Flying) {
+    fn release(&mut self, flying: Flying) {
         let released = self.kinds.release(&flying.id);
-        assert_eq!(released, self.model.releases(flying.kind));
+        assert_eq!(released, self.model.release(flying.kind));
         let mut followers = self.followers.iter().map(|it| it.request);
         let first = followers.find(|it| self.requests[*it].kind == flying.kind);
         assert_eq!(released, first);
@@ -114,16 +114,16 @@ impl World {
             self.ended.push(flying.id);
             return;
         };
-        self.answered(&[request]);
-        self.over(request, "released");
+        self.remove_followers(&[request]);
+        self.end_request(request, "released");
         self.flying.push(Flying {
             request: None,
-            releases: true,
+            is_releasing: true,
             ..flying
         });
     }
 
-    fn fails(&mut self, leader: Flying, cause: Cause) {
+    fn fail(&mut self, leader: Flying, cause: Cause) {
         let (rules, kind) = (self.rules, leader.kind);
         let windows = |it: &Answer| rules.windows(it);
         let now = match cause {
@@ -131,7 +131,7 @@ impl World {
             Cause::Private | Cause::Failed => self.now,
         };
         let failed = self.kinds.end_failed(&leader.id, cause, windows, now);
-        let then = self.model.fails(kind, rules, cause, now);
+        let then = self.model.fail(kind, rules, cause, now);
         let event = match cause {
             Cause::Left => "dropped",
             Cause::Private => "own answer",
@@ -144,24 +144,24 @@ impl World {
             FailureResult::Stale(answer, answered) => {
                 assert_eq!(cause, Cause::Failed);
                 assert_eq!(then, Outcome::Stale(answer.clone(), answered.clone()));
-                self.answered(&answered);
+                self.remove_followers(&answered);
                 for request in answered.into_iter().chain(leader.request) {
-                    self.gets(request, &answer, "stale at failure");
+                    self.give(request, &answer, "stale at failure");
                 }
                 self.ended.push(leader.id);
                 return;
             }
             FailureResult::Next(request, id) => {
                 assert_eq!(then, Outcome::Next(request));
-                self.answered(&[request]);
+                self.remove_followers(&[request]);
                 self.counts.count("promoted");
-                self.flies(id, kind, Some(request));
+                self.add_leader(id, kind, Some(request));
                 self.ended.push(leader.id);
             }
             FailureResult::Alone => {
                 assert_eq!(then, Outcome::Alone);
                 let request = None;
-                self.releases(Flying { request, ..leader });
+                self.release(Flying { request, ..leader });
             }
             FailureResult::Over => {
                 assert_eq!(then, Outcome::Over);
@@ -169,7 +169,7 @@ impl World {
             }
         }
         if let Some(request) = leader.request {
-            self.over(request, event);
+            self.end_request(request, event);
         }
     }
 }

@@ -116,7 +116,7 @@ impl Model {
         self.busy.iter().any(|it| it.kind == kind)
     }
 
-    fn ends(&mut self, kind: usize) {
+    fn end(&mut self, kind: usize) {
         self.busy.retain(|it| it.kind != kind);
     }
 
@@ -178,7 +178,7 @@ impl Model {
         }
     }
 
-    pub(super) fn comes(
+    pub(super) fn come(
         &mut self,
         kind: usize,
         request: usize,
@@ -213,9 +213,9 @@ impl Model {
         does
     }
 
-    pub(super) fn completes(&mut self, answer: Answer, rules: Rules, now: Moment) -> Vec<usize> {
+    pub(super) fn complete(&mut self, answer: Answer, rules: Rules, now: Moment) -> Vec<usize> {
         let kind = answer.kind;
-        self.ends(kind);
+        self.end(kind);
         let windows = rules.windows(&answer);
         if now < windows.fresh || now < windows.revalidate || now < windows.error {
             self.put(kind, State::Answer(answer, None, None));
@@ -225,21 +225,21 @@ impl Model {
         self.take_waiters(kind)
     }
 
-    pub(super) fn is_unshareable(&mut self, kind: usize, is_probed: bool, now: Moment) {
+    pub(super) fn mark_unshareable(&mut self, kind: usize, is_probed: bool, now: Moment) {
         let until = now + Duration::from_secs(10);
         self.put(kind, State::UnshareableUntil(until, is_probed));
     }
 
     /// Releases all requests that wait for a leader, whatever it does later.
-    pub(super) fn is_abandoned(&mut self, kind: usize, now: Moment) {
+    pub(super) fn abandon(&mut self, kind: usize, now: Moment) {
         for busy in self.busy.iter_mut().filter(|it| it.kind == kind) {
             busy.is_probe = false;
         }
-        self.is_unshareable(kind, true, now);
+        self.mark_unshareable(kind, true, now);
     }
 
     /// Returns a stale answer and its receivers, while the origin cannot be reached.
-    pub(super) fn stands_in(
+    pub(super) fn stand_in(
         &mut self,
         kind: usize,
         goes_on: bool,
@@ -264,26 +264,20 @@ impl Model {
         });
         let answer = answer.clone();
         if !goes_on {
-            self.ends(kind);
+            self.end(kind);
         }
         Some((answer, self.take_waiters(kind)))
     }
 
-    pub(super) fn releases(&mut self, kind: usize) -> Option<usize> {
+    pub(super) fn release(&mut self, kind: usize) -> Option<usize> {
         let first = self.waiters.iter().position(|it| it.kind == kind);
         if first.is_none() {
-            self.ends(kind);
+            self.end(kind);
         }
         first.map(|at| self.waiters.remove(at).request)
     }
 
-    pub(super) fn fails(
-        &mut self,
-        kind: usize,
-        rules: Rules,
-        cause: Cause,
-        now: Moment,
-    ) -> Outcome {
+    pub(super) fn fail(&mut self, kind: usize, rules: Rules, cause: Cause, now: Moment) -> Outcome {
         let counts = cause != Cause::Left;
         let leader = self.busy.iter().find(|it| it.kind == kind);
         let client = leader.expect("a leader").client;
@@ -292,7 +286,7 @@ impl Model {
             follows_refusal = cause == Cause::Private && *before != client && now < *until;
         }
         if cause == Cause::Failed
-            && let Some((answer, answered)) = self.stands_in(kind, false, rules, now)
+            && let Some((answer, answered)) = self.stand_in(kind, false, rules, now)
         {
             return Outcome::Stale(answer, answered);
         }
@@ -317,7 +311,7 @@ impl Model {
             let is_kept = entry.is_some_and(|it| matches!(it.state, State::Answer(..)));
             let is_own = cause == Cause::Private && !is_kept;
             if counts && busy.is_probe || is_own && busy.failures >= 2 {
-                self.is_unshareable(kind, true, now);
+                self.mark_unshareable(kind, true, now);
             } else if is_own {
                 let until = now + Duration::from_secs(10);
                 self.put(kind, State::Refused(client, until));
@@ -325,7 +319,7 @@ impl Model {
             return Outcome::Over;
         }
         if counts && busy.failures >= 2 {
-            self.is_unshareable(kind, true, now);
+            self.mark_unshareable(kind, true, now);
             self.busy.push(busy);
             return Outcome::Alone;
         }
@@ -343,14 +337,14 @@ impl Model {
     }
 
     /// Removes a follower. Returns whether it was the last one of its kind.
-    pub(super) fn leaves(&mut self, request: usize) -> bool {
+    pub(super) fn leave(&mut self, request: usize) -> bool {
         let at = self.waiters.iter().position(|it| it.request == request);
         let kind = self.waiters.remove(at.expect("it waits")).kind;
         !self.waiters.iter().any(|it| it.kind == kind)
     }
 
     /// Evicts the entry used least recently. Returns whether it was an answer.
-    pub(super) fn evicts(&mut self) -> Option<bool> {
+    pub(super) fn evict(&mut self) -> Option<bool> {
         if self.entries.is_empty() {
             return None;
         }

@@ -30,7 +30,7 @@ pub(super) struct Flying {
     /// Request of the leader; `None`: it refreshes a stale answer without a client.
     pub(super) request: Option<usize>,
     /// Whether its followers are being released.
-    pub(super) releases: bool,
+    pub(super) is_releasing: bool,
 }
 
 /// Follower, as the table of kinds identifies it.
@@ -100,14 +100,14 @@ impl World {
     /// Way one random step.
     pub(super) fn step(&mut self) {
         match self.below(100) {
-            0..=44 => self.comes(),
-            45..=58 => self.ends_one(|it| !it.releases),
-            59..=66 => (0..4).for_each(|_| self.ends_one(|it| it.releases)),
-            67..=72 => self.leaves(),
+            0..=44 => self.come(),
+            45..=58 => self.end_one(|it| !it.is_releasing),
+            59..=66 => (0..4).for_each(|_| self.end_one(|it| it.is_releasing)),
+            67..=72 => self.leave(),
             73..=92 => self.now = self.now + self.one_of(&[0, 1, 100, 600, 1000, 3000, 11_000]),
             93..=94 => self.reload(),
-            95..=96 => self.evicts(),
-            _ => self.ended_again(),
+            95..=96 => self.evict(),
+            _ => self.end_again(),
         }
         self.check();
     }
@@ -115,13 +115,13 @@ impl World {
     /// Ends all leaders, and evicts all entries.
     pub(super) fn finish(&mut self) {
         while !self.flying.is_empty() {
-            self.ends_one(|_| true);
+            self.end_one(|_| true);
             self.check();
         }
         assert!(self.followers.is_empty(), "{:?}", self.followers);
         assert!(self.requests.iter().all(|it| it.is_over));
         while self.kinds.evict().is_some() {
-            assert!(self.model.evicts().is_some());
+            assert!(self.model.evict().is_some());
         }
         assert_eq!((self.kinds.answers(), self.kinds.bytes()), (0, 0));
         assert!(self.kinds.flights.is_empty());
@@ -146,7 +146,7 @@ impl World {
     }
 
     /// Ends a request, by this event. It must not have ended before.
-    pub(super) fn over(&mut self, request: usize, event: &'static str) {
+    pub(super) fn end_request(&mut self, request: usize, event: &'static str) {
         let request = &mut self.requests[request];
         assert!(!request.is_over, "{request:?}: {event}");
         request.is_over = true;
@@ -154,7 +154,7 @@ impl World {
     }
 
     /// Gives a kept or stale answer to a request.
-    pub(super) fn gets(&mut self, request: usize, answer: &Answer, event: &'static str) {
+    pub(super) fn give(&mut self, request: usize, answer: &Answer, event: &'static str) {
         let (kind, windows) = (self.requests[request].kind, self.rules.windows(answer));
         assert_eq!(answer.kind, kind);
         let has_failed = self.failed[kind].is_some_and(|at| at >= answer.made);
@@ -164,19 +164,19 @@ impl World {
             _ => windows.revalidate,
         };
         assert!(self.now < until, "{event}: {answer:?} {windows:?}");
-        self.over(request, event);
+        self.end_request(request, event);
     }
 
     /// Removes followers that have received a result. `answered`: their requests, in the table's
     /// order.
-    pub(super) fn answered(&mut self, answered: &[usize]) {
+    pub(super) fn remove_followers(&mut self, answered: &[usize]) {
         assert!(answered.is_sorted(), "not as they came: {answered:?}");
         let left = self.followers.len() - answered.len();
         self.followers.retain(|it| !answered.contains(&it.request));
         assert_eq!(self.followers.len(), left, "all had followed");
     }
 
-    fn comes(&mut self) {
+    fn come(&mut self) {
         let (kind, request) = (self.below(KINDS), self.requests.len());
         let requester = Requester {
             client: self.below(2) as u64,
@@ -190,18 +190,18 @@ impl World {
         let (rules, now, key) = (self.rules, self.now, key_of(kind));
         let (kinds, windows) = (&mut self.kinds, |it: &Answer| rules.windows(it));
         let found = kinds.look_up(&key, now, requester, windows, |()| request);
-        let does = self.model.comes(kind, request, requester, rules, now);
+        let does = self.model.come(kind, request, requester, rules, now);
         match found {
             Lookup::Kept(answer) => {
                 assert_eq!(does, Way::Kept(answer.clone()));
-                self.gets(request, &answer, "kept");
+                self.give(request, &answer, "kept");
             }
             Lookup::Stale(answer, refresh) => {
                 assert_eq!(does, Way::Stale(answer.clone(), refresh.is_some()));
-                self.gets(request, &answer, "stale");
+                self.give(request, &answer, "stale");
                 if let Some(id) = refresh {
                     self.counts.count("refresh");
-                    self.flies(id, kind, None);
+                    self.add_leader(id, kind, None);
                 }
             }
             Lookup::Follow((_, number)) => {
@@ -214,26 +214,26 @@ impl World {
                 assert!(is_probe || does == Way::Lead, "{does:?}");
                 assert!(requester.may_lead);
                 self.counts.count(if is_probe { "probed" } else { "led" });
-                self.flies(id, kind, Some(request));
+                self.add_leader(id, kind, Some(request));
             }
             Lookup::Alone => {
                 assert_eq!(does, Way::Alone);
-                self.over(request, "alone");
+                self.end_request(request, "alone");
             }
         }
     }
 
     /// Adds a leader. `request`: its request, if it has a client.
-    pub(super) fn flies(&mut self, id: FlightId, kind: usize, request: Option<usize>) {
+    pub(super) fn add_leader(&mut self, id: FlightId, kind: usize, request: Option<usize>) {
         self.flying.push(Flying {
             id,
             kind,
             request,
-            releases: false,
+            is_releasing: false,
         });
     }
 
-    fn leaves(&mut self) {
+    fn leave(&mut self) {
         if self.followers.is_empty() {
             return;
         }
@@ -241,22 +241,22 @@ impl World {
         let Follower { request, number } = self.followers.remove(at);
         let key = key_of(self.requests[request].kind);
         let was_last = self.kinds.leave(&key, number);
-        assert_eq!(was_last, self.model.leaves(request));
+        assert_eq!(was_last, self.model.leave(request));
         assert!(!self.kinds.leave(&key, number), "it has left already");
-        self.over(request, if was_last { "left last" } else { "left" });
+        self.end_request(request, if was_last { "left last" } else { "left" });
     }
 
-    fn evicts(&mut self) {
+    fn evict(&mut self) {
         let evicted = self.kinds.evict();
         let is_answer = evicted.map(|until| until > Moment::default());
-        assert_eq!(is_answer, self.model.evicts());
+        assert_eq!(is_answer, self.model.evict());
         if evicted.is_some() {
             self.counts.count("evicted");
         }
     }
 
     /// Checks that a leader that has ended changes nothing when it ends again.
-    fn ended_again(&mut self) {
+    fn end_again(&mut self) {
         if self.ended.is_empty() {
             return;
         }
