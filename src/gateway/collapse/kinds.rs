@@ -161,7 +161,7 @@ impl<A: Clone, W, S: Clone + Default> Kinds<A, W, S> {
                 if now < windows.revalidate || is_failing {
                     let answer = answer.clone();
                     let retry = retry.as_mut();
-                    let is_due = retry.is_none_or(|it| it.is_due(requester.client, now));
+                    let is_due = retry.is_none_or(|it| it.check_due(requester.client, now));
                     let fetches = is_due && !self.flights.contains_key(key);
                     let refresh = fetches.then(|| self.begin_flight(key, requester.client, false));
                     return Lookup::Stale(answer, refresh);

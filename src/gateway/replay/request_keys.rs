@@ -50,7 +50,7 @@ impl<'a> RequestKeys<'a> {
     }
 
     /// Returns the key that a zone limits; `None` if it is empty or the client is exempt.
-    pub(super) fn limited_key(
+    pub(super) fn find_limited_key(
         &mut self,
         zone: &Zone,
         route: &Route,
@@ -60,14 +60,14 @@ impl<'a> RequestKeys<'a> {
         if line.key.is_none() && client.is_some_and(|client| zone.is_exempt(client)) {
             return None;
         }
-        let key = self.key(zone, route, line);
+        let key = self.find_key(zone, route, line);
         (!key.is_empty()).then(|| key.into_boxed_slice())
     }
 
     /// Returns the key for a zone, even if the client is exempt.
     ///
     /// A long key is truncated, as in the gateway.
-    pub(super) fn key(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
+    pub(super) fn find_key(&mut self, zone: &Zone, route: &Route, line: &Line) -> Vec<u8> {
         // The key of the trace, or else the logged key, or else a key from the zone's template.
         let mut key = match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),

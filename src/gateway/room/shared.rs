@@ -114,7 +114,7 @@ impl OriginRoom {
     /// Waits for the store's first reply, which has the room's *life*. Returns whether it came.
     ///
     /// The life is part of all signatures, so the gateway cannot verify tickets before that.
-    pub async fn is_known(&self) -> bool {
+    pub async fn wait_until_known(&self) -> bool {
         let is_known = || match &self.lock().store {
             RoomStore::Here(_) => true,
             RoomStore::Shared(shared) => shared.mirror.is_known(),

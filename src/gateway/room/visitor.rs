@@ -56,7 +56,7 @@ impl OriginRoom {
         }
         let (session, ticket) = (presented.session, presented.ticket);
         if let Some(session) = session
-            && self.is_inside(session.value, now).await
+            && self.touch_session(session.value, now).await
         {
             let renewed = session
                 .is_older
@@ -79,7 +79,7 @@ impl OriginRoom {
     }
 
     /// Records a request of a visitor with a session in a shared room. Returns whether it goes on.
-    async fn is_inside(&self, number: u64, now: Moment) -> bool {
+    async fn touch_session(&self, number: u64, now: Moment) -> bool {
         let touched = match self.lock().shared() {
             Some(shared) => shared.mirror.touch(number, now),
             None => return false,

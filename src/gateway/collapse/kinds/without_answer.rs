@@ -33,8 +33,8 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    /// Returns whether a request of `client` that arrives now may go to the origin.
-    pub(super) fn is_due(&mut self, client: u64, now: Moment) -> bool {
+    /// Returns whether a request of `client` that arrives now may go to the origin. Notes its arrival.
+    pub(super) fn check_due(&mut self, client: u64, now: Moment) -> bool {
         let has_failed = self.failed.contains(&client);
         self.have_others_come |= !has_failed;
         let is_left_to_others = has_failed && self.have_others_come;

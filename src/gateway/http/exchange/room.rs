@@ -88,7 +88,7 @@ pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Repl
     let Some(visit) = Visit::new(record) else {
         return Ok(());
     };
-    if !visit.room.is_known().await {
+    if !visit.room.wait_until_known().await {
         // A new ticket would replace the visitor's.
         return Err(Reply::of_status(503).after(Duration::from_secs(2)));
     }

@@ -128,7 +128,7 @@ impl<'a> Simulator<'a> {
             share,
             // Without a cost in the trace, the usual cost of the route.
             cost: line.cost.unwrap_or(route.cost.usual()),
-            permit_time: self.permit_time(route, line),
+            permit_time: self.find_permit_time(route, line),
             joined,
             joined_gate: self.now,
         };
@@ -164,7 +164,7 @@ impl<'a> Simulator<'a> {
     fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
         let zone = route.origin().and_then(|origin| self.gates.share(origin));
         let zone = zone.map(|zone| self.zones.zone(zone));
-        let key = zone.map(|zone| self.requests.key(zone, route, line));
+        let key = zone.map(|zone| self.requests.find_key(zone, route, line));
         let key = key.unwrap_or_default();
         let plan = zone.and_then(|zone| zone.plans.of(&key));
         let class = plan.and_then(|plan| plan.class.as_ref());
@@ -176,8 +176,8 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Returns the time for which a request will hold a permit at its origin.
-    fn permit_time(&mut self, route: &Route, line: &Line) -> Duration {
+    /// Returns the time for which a request will hold its permits. Counts requests without one.
+    fn find_permit_time(&mut self, route: &Route, line: &Line) -> Duration {
         let mut limits = route.limits.iter();
         let is_bounded = limits.any(|limit| limit.limit.in_flight.is_some());
         let limits_in_flight = |origin| self.gates.limits_in_flight(origin);
@@ -201,7 +201,7 @@ impl<'a> Simulator<'a> {
         let mut refused = None;
         for mut requested in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = self.zones.zone(requested.zone);
-            let Some(key) = self.requests.limited_key(zone, route, line) else {
+            let Some(key) = self.requests.find_limited_key(zone, route, line) else {
                 continue;
             };
             requested.limit = zone.limit_of(&key, requested.limit);

@@ -57,7 +57,7 @@ impl KeyActor {
         if self.pause.clock.is_stopped() {
             return;
         }
-        while let Some((waiter, charge)) = self.next_with_permit() {
+        while let Some((waiter, charge)) = self.take_next_with_permit() {
             self.record_wait(waiter.since);
             self.grant(waiter, charge, Some(now), now);
         }

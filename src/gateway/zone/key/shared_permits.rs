@@ -55,7 +55,7 @@ impl KeyActor {
     }
 
     /// Takes the next waiter for which a permit is free.
-    pub(super) fn next_with_permit(&mut self) -> Option<(Waiter, Charge)> {
+    pub(super) fn take_next_with_permit(&mut self) -> Option<(Waiter, Charge)> {
         let (running, pacer) = (self.permits.running(), &self.shard.pacer);
         let (queue, shared) = (&self.queue, self.shared_permits.as_deref());
         self.permits

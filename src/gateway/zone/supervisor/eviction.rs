@@ -12,9 +12,9 @@ impl ZoneSupervisor {
     ///
     /// Returns `false` if every key has waiters.
     pub(super) fn evict(&mut self) -> bool {
-        let oldest = self.quiet_actor_before_parked();
+        let oldest = self.find_quiet_before_parked();
         let oldest = oldest.or_else(|| self.keys.oldest_parked());
-        let Some(index) = oldest.or_else(|| self.oldest_quiet_actor()) else {
+        let Some(index) = oldest.or_else(|| self.find_oldest_quiet_actor()) else {
             return false;
         };
         if let Some(State::Active(evicted)) = self.remove(index) {
@@ -28,7 +28,7 @@ impl ZoneSupervisor {
     ///
     /// Examines the [`ACTORS_PER_CALL`] least recently used actors. An actor that is not quiet then
     /// counts as used at the last use of the oldest key without an actor.
-    fn quiet_actor_before_parked(&mut self) -> Option<u32> {
+    fn find_quiet_before_parked(&mut self) -> Option<u32> {
         let oldest_parked = self.keys[self.keys.oldest_parked()?].used;
         for _ in 0..ACTORS_PER_CALL {
             let index = self.keys.oldest_active()?;
@@ -45,7 +45,7 @@ impl ZoneSupervisor {
     }
 
     /// Returns the least recently used quiet actor.
-    fn oldest_quiet_actor(&mut self) -> Option<u32> {
+    fn find_oldest_quiet_actor(&mut self) -> Option<u32> {
         let active = self.keys.active();
         // Do not examine every actor: many new keys in a zone full of waiters must stay cheap.
         if self.shard.busy_keys.get() >= active {

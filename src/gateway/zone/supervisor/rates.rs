@@ -35,7 +35,7 @@ impl Rates {
         }
     }
 
-    /// Adopts other settings. KnownKey keys without a rate of their own get the zone's new rate.
+    /// Adopts other settings. Known keys without a rate of their own get the zone's new rate.
     pub(super) fn adopt(&mut self, tuning: &Tuning) {
         *self = Self {
             known: std::mem::take(&mut self.known),

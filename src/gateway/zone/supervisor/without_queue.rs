@@ -39,7 +39,7 @@ impl ZoneSupervisor {
         let account = account.ok_or_else(|| Rejection::soon(Rejected::Keys))?;
         let verdict = account.decide(rate, limit, account_now);
         let charge = Charge::Own(limit::Charge::of_passing(account_now, limit.cost));
-        answer(account, rate, limit, verdict, charge, account_now, now)
+        build_answer(account, rate, limit, verdict, charge, account_now, now)
     }
 
     /// Asks the store to decide on a join.
@@ -72,7 +72,7 @@ impl ZoneSupervisor {
                 }
                 let (limit, verdict) = (join.limit, decision.verdict);
                 // The times of a decision are on the gateway's clock, not on that of accounts.
-                let answer = answer(&account, rate, limit, verdict, charge, now, now);
+                let answer = build_answer(&account, rate, limit, verdict, charge, now, now);
                 if let Some(known) = self.use_account(&join.key, now) {
                     *known = account;
                 }
@@ -85,7 +85,7 @@ impl ZoneSupervisor {
                 let new = Account::new(self.tuning.zone.algorithm);
                 let known = self.keys.get(&join.key).and_then(KnownKey::parked);
                 let (account, account_now) = (known.unwrap_or(&new), self.account_time(now));
-                answer(account, rate, join.limit, verdict, charge, account_now, now)
+                build_answer(account, rate, join.limit, verdict, charge, account_now, now)
             }
             (Err(NoReply), OnStoreFailure::Closed) => Err(Rejection::soon(Rejected::Store)),
         };
@@ -123,7 +123,7 @@ impl ZoneSupervisor {
 /// Builds the answer for a verdict.
 ///
 /// `account`: the key's state after the verdict. `account_now`: `now` on the account's clock.
-fn answer(
+fn build_answer(
     account: &Account,
     rate: Rate,
     limit: Limit,
