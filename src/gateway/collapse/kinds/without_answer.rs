@@ -33,7 +33,7 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    /// Returns whether a request of `client` that arrives now may go to the origin. Notes its arrival.
+    /// Notes a request of `client`. Returns whether it may go to the origin now.
     pub(super) fn check_due(&mut self, client: u64, now: Moment) -> bool {
         let has_failed = self.failed.contains(&client);
         self.have_others_come |= !has_failed;

@@ -176,7 +176,7 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Returns the time for which a request will hold its permits. Counts requests without one.
+    /// Returns the time for which a request will hold its permits, from the time at its origin.
     fn find_permit_time(&mut self, route: &Route, line: &Line) -> Duration {
         let mut limits = route.limits.iter();
         let is_bounded = limits.any(|limit| limit.limit.in_flight.is_some());

@@ -54,7 +54,7 @@ impl Bench {
         Self::with(settings(rate, max_keys), None)
     }
 
-    /// Creates a zone with these settings. `store_health`: health of the store that keeps it, if any.
+    /// Creates a zone with these settings. `store_health`: health of its store, if it is in one.
     fn with(settings: config::Zone, store_health: Option<Arc<StoreHealth>>) -> Self {
         let pacer = Pacer::standing_at(START);
         let zone = Zone::start_here(settings, Rc::clone(&pacer), START, store_health);

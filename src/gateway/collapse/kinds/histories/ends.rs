@@ -28,6 +28,7 @@ impl World {
         }
     }
 
+    /// Completes the leader's answer.
     fn complete(&mut self, leader: Flying) {
         self.answers += 1;
         let took = self.one_of(&[0, 10, 700]);
@@ -54,6 +55,7 @@ impl World {
         self.ended.push(leader.id);
     }
 
+    /// Ends a leader whose answer is too large.
     fn end_too_large(&mut self, leader: Flying) {
         self.kinds.end_too_large(&leader.id, self.now);
         self.model.mark_unshareable(leader.kind, false, self.now);
@@ -63,6 +65,7 @@ impl World {
         self.release(leader);
     }
 
+    /// Abandons a leader whose answer may never end.
     fn abandon(&mut self, leader: &Flying) {
         let (key, now) = (key_of(leader.kind), self.now);
         assert_eq!(self.kinds.abandon(&key, |()| false, now), None);
@@ -80,7 +83,7 @@ impl World {
         });
     }
 
-    /// The leader waits for the origin, unless its client gets a stale answer.
+    /// Lets a leader wait for the origin, unless its client gets a stale answer.
     fn lose_origin(&mut self, leader: Flying) {
         let (rules, kind, now) = (self.rules, leader.kind, self.now);
         let goes_on = leader.request.is_none();
@@ -103,7 +106,7 @@ impl World {
         }
     }
 
-    /// The next follower goes to the origin for itself, without waiting for the previous exchange.
+    /// Releases the next follower, which goes to the origin for itself.
     fn release(&mut self, flying: Flying) {
         let released = self.kinds.release(&flying.id);
         assert_eq!(released, self.model.release(flying.kind));
@@ -123,6 +126,7 @@ impl World {
         });
     }
 
+    /// Ends a leader without an answer for its followers.
     fn fail(&mut self, leader: Flying, cause: Cause) {
         let (rules, kind) = (self.rules, leader.kind);
         let windows = |it: &Answer| rules.windows(it);
@@ -131,7 +135,7 @@ impl World {
             Cause::Private | Cause::Failed => self.now,
         };
         let failed = self.kinds.end_failed(&leader.id, cause, windows, now);
-        let then = self.model.fail(kind, rules, cause, now);
+        let outcome = self.model.fail(kind, rules, cause, now);
         let event = match cause {
             Cause::Left => "dropped",
             Cause::Private => "own answer",
@@ -143,7 +147,7 @@ impl World {
         match failed {
             FailureResult::Stale(answer, answered) => {
                 assert_eq!(cause, Cause::Failed);
-                assert_eq!(then, Outcome::Stale(answer.clone(), answered.clone()));
+                assert_eq!(outcome, Outcome::Stale(answer.clone(), answered.clone()));
                 self.remove_followers(&answered);
                 for request in answered.into_iter().chain(leader.request) {
                     self.give(request, &answer, "stale at failure");
@@ -152,19 +156,19 @@ impl World {
                 return;
             }
             FailureResult::Next(request, id) => {
-                assert_eq!(then, Outcome::Next(request));
+                assert_eq!(outcome, Outcome::Next(request));
                 self.remove_followers(&[request]);
                 self.counts.count("promoted");
                 self.add_leader(id, kind, Some(request));
                 self.ended.push(leader.id);
             }
             FailureResult::Alone => {
-                assert_eq!(then, Outcome::Alone);
+                assert_eq!(outcome, Outcome::Alone);
                 let request = None;
                 self.release(Flying { request, ..leader });
             }
             FailureResult::Over => {
-                assert_eq!(then, Outcome::Over);
+                assert_eq!(outcome, Outcome::Over);
                 self.ended.push(leader.id);
             }
         }

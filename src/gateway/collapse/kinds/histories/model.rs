@@ -36,6 +36,7 @@ impl Rules {
     }
 }
 
+/// Follower.
 #[derive(Debug)]
 struct Waiter {
     kind: usize,
@@ -43,6 +44,7 @@ struct Waiter {
     requester: Requester,
 }
 
+/// State that is remembered of a kind.
 #[derive(Debug)]
 struct Entry {
     kind: usize,
@@ -116,6 +118,7 @@ impl Model {
         self.busy.iter().any(|it| it.kind == kind)
     }
 
+    /// Ends the leader of a kind.
     fn end(&mut self, kind: usize) {
         self.busy.retain(|it| it.kind != kind);
     }
@@ -132,6 +135,7 @@ impl Model {
         self.entries.last_mut().map(|it| &mut it.state)
     }
 
+    /// Replaces the entry of a kind.
     fn put(&mut self, kind: usize, state: State) {
         self.take_entry(kind);
         self.entries.push(Entry { kind, state });
@@ -163,9 +167,9 @@ impl Model {
                 if now < windows.fresh {
                     return Some(Way::Kept(answer.clone()));
                 }
-                let may = now < windows.revalidate || retry.is_some() && now < windows.error;
+                let is_usable = now < windows.revalidate || retry.is_some() && now < windows.error;
                 let is_due = match retry {
-                    Some(attempt) if may => {
+                    Some(attempt) if is_usable => {
                         let has_failed = attempt.failed.contains(&requester.client);
                         attempt.have_others_come |= !has_failed;
                         let has_to_wait = has_failed && attempt.have_others_come;
@@ -173,11 +177,12 @@ impl Model {
                     }
                     _ => true,
                 };
-                may.then(|| Way::Stale(answer.clone(), is_due && !is_busy))
+                is_usable.then(|| Way::Stale(answer.clone(), is_due && !is_busy))
             }
         }
     }
 
+    /// Adds a request. Returns how it proceeds.
     pub(super) fn come(
         &mut self,
         kind: usize,
@@ -187,7 +192,7 @@ impl Model {
         now: Moment,
     ) -> Way {
         let found = self.decide_by_entry(kind, requester, rules, now);
-        let does = found.unwrap_or_else(|| {
+        let way = found.unwrap_or_else(|| {
             if self.is_busy(kind) {
                 Way::Follow
             } else if requester.may_lead {
@@ -196,12 +201,12 @@ impl Model {
                 Way::Alone
             }
         });
-        match does {
+        match way {
             Way::Lead | Way::Probe | Way::Stale(_, true) => self.busy.push(Busy {
                 kind,
                 client: requester.client,
                 failures: 0,
-                is_probe: does == Way::Probe,
+                is_probe: way == Way::Probe,
             }),
             Way::Follow => self.waiters.push(Waiter {
                 kind,
@@ -210,9 +215,10 @@ impl Model {
             }),
             _ => {}
         }
-        does
+        way
     }
 
+    /// Completes the answer of a leader. Returns the requests that get it.
     pub(super) fn complete(&mut self, answer: Answer, rules: Rules, now: Moment) -> Vec<usize> {
         let kind = answer.kind;
         self.end(kind);
@@ -225,6 +231,7 @@ impl Model {
         self.take_waiters(kind)
     }
 
+    /// Records that a kind is not shared for a while.
     pub(super) fn mark_unshareable(&mut self, kind: usize, is_probed: bool, now: Moment) {
         let until = now + Duration::from_secs(10);
         self.put(kind, State::UnshareableUntil(until, is_probed));
@@ -269,6 +276,7 @@ impl Model {
         Some((answer, self.take_waiters(kind)))
     }
 
+    /// Removes and returns the next follower. Without one, ends the leader.
     pub(super) fn release(&mut self, kind: usize) -> Option<usize> {
         let first = self.waiters.iter().position(|it| it.kind == kind);
         if first.is_none() {
@@ -277,6 +285,7 @@ impl Model {
         first.map(|at| self.waiters.remove(at).request)
     }
 
+    /// Ends a leader without an answer for its followers.
     pub(super) fn fail(&mut self, kind: usize, rules: Rules, cause: Cause, now: Moment) -> Outcome {
         let counts = cause != Cause::Left;
         let leader = self.busy.iter().find(|it| it.kind == kind);

@@ -90,6 +90,7 @@ impl World {
         Duration::from_millis(millis[self.below(millis.len())])
     }
 
+    /// Changes the settings of the route.
     fn reload(&mut self) {
         self.rules = Rules {
             keep: self.one_of(&[0, 500, 2000]),
@@ -127,6 +128,7 @@ impl World {
         assert!(self.kinds.flights.is_empty());
     }
 
+    /// Checks that the table of kinds has the expected leaders, followers and answers.
     fn check(&mut self) {
         assert_eq!(self.kinds.flights.len(), self.flying.len());
         assert_eq!(self.kinds.answers(), self.model.answers());
@@ -153,7 +155,7 @@ impl World {
         self.counts.count(event);
     }
 
-    /// Gives a kept or stale answer to a request.
+    /// Gives a kept or stale answer to a request. It must be usable now.
     pub(super) fn give(&mut self, request: usize, answer: &Answer, event: &'static str) {
         let (kind, windows) = (self.requests[request].kind, self.rules.windows(answer));
         assert_eq!(answer.kind, kind);
@@ -176,6 +178,7 @@ impl World {
         assert_eq!(self.followers.len(), left, "all had followed");
     }
 
+    /// Adds a request of a random kind and client.
     fn come(&mut self) {
         let (kind, request) = (self.below(KINDS), self.requests.len());
         let requester = Requester {
@@ -190,14 +193,14 @@ impl World {
         let (rules, now, key) = (self.rules, self.now, key_of(kind));
         let (kinds, windows) = (&mut self.kinds, |it: &Answer| rules.windows(it));
         let found = kinds.look_up(&key, now, requester, windows, |()| request);
-        let does = self.model.come(kind, request, requester, rules, now);
+        let way = self.model.come(kind, request, requester, rules, now);
         match found {
             Lookup::Kept(answer) => {
-                assert_eq!(does, Way::Kept(answer.clone()));
+                assert_eq!(way, Way::Kept(answer.clone()));
                 self.give(request, &answer, "kept");
             }
             Lookup::Stale(answer, refresh) => {
-                assert_eq!(does, Way::Stale(answer.clone(), refresh.is_some()));
+                assert_eq!(way, Way::Stale(answer.clone(), refresh.is_some()));
                 self.give(request, &answer, "stale");
                 if let Some(id) = refresh {
                     self.counts.count("refresh");
@@ -205,19 +208,19 @@ impl World {
                 }
             }
             Lookup::Follow((_, number)) => {
-                assert_eq!(does, Way::Follow);
+                assert_eq!(way, Way::Follow);
                 self.counts.count("followed");
                 self.followers.push(Follower { request, number });
             }
             Lookup::Lead(id) => {
-                let is_probe = does == Way::Probe;
-                assert!(is_probe || does == Way::Lead, "{does:?}");
+                let is_probe = way == Way::Probe;
+                assert!(is_probe || way == Way::Lead, "{way:?}");
                 assert!(requester.may_lead);
                 self.counts.count(if is_probe { "probed" } else { "led" });
                 self.add_leader(id, kind, Some(request));
             }
             Lookup::Alone => {
-                assert_eq!(does, Way::Alone);
+                assert_eq!(way, Way::Alone);
                 self.end_request(request, "alone");
             }
         }
@@ -233,6 +236,7 @@ impl World {
         });
     }
 
+    /// Lets a random follower leave.
     fn leave(&mut self) {
         if self.followers.is_empty() {
             return;
@@ -246,6 +250,7 @@ impl World {
         self.end_request(request, if was_last { "left last" } else { "left" });
     }
 
+    /// Evicts an entry.
     fn evict(&mut self) {
         let evicted = self.kinds.evict();
         let is_answer = evicted.map(|until| until > Moment::default());
