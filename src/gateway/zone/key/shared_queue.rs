@@ -241,8 +241,8 @@ impl SharedQueue {
             return self.refund(charge);
         };
         let follows = |slot: &Charge| matches!(slot, Charge::Store(it) if it.follows(&freed));
-        let mut slots = self.waiters.times();
-        let next_due = slots.find_map(|(_, due, slot)| follows(slot).then_some(due));
+        let due_of = |(_, due, slot): (u32, Moment, &Charge)| follows(slot).then_some(due);
+        let next_due = self.waiters.times().find_map(due_of);
         // Slots between now and the next waiter: those of the charge that are still in the future.
         let future_slots = next_due.map_or(0, |due| self.rate.count_in(due.since(now)));
         let future_slots = u32::try_from(future_slots).unwrap_or(u32::MAX);

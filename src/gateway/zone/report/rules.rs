@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use super::advice;
-use super::keys::shared_key;
+use super::key_rules::shared_key;
 use super::sample::{HeavyKey, ZoneSample};
 use crate::gate::report::permits::{full_key, remedy_of_full, whereabouts};
 use crate::gate::report::rules::LONG_WAIT;

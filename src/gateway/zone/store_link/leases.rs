@@ -117,7 +117,7 @@ impl Leases {
     /// Changes the lease of a key, and updates the number of all leased slots.
     fn change<T>(&self, key_lease: &mut KeyLease, change: impl FnOnce(&mut KeyLease) -> T) -> T {
         let before = key_lease.lease.slots();
-        let result = change(leased);
+        let result = change(key_lease);
         let after = key_lease.lease.slots();
         self.slots.set(self.slots.get() + after - before);
         result
