@@ -84,8 +84,8 @@ pub(crate) async fn list(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let (_, zone) = find(&gateway, &zone)?;
     let (overrides, names) = (zone.overrides(), KeyNames::of(zone.settings()));
     let of_keys = overrides.keys.iter();
-    let named = of_keys.map(|(key, one)| (Plain::new(&names.full(key)), one));
-    let mut by_name: Vec<_> = named.collect();
+    let labelled = of_keys.map(|(key, one)| (Plain::new(&names.full(key)), one));
+    let mut by_name: Vec<_> = labelled.collect();
     by_name.sort_by(|(a, _), (b, _)| a.cmp(b));
     let keys = by_name.into_iter();
     let keys = keys.map(|(key, one)| json!({ "key": key, "override": one }));

@@ -163,7 +163,7 @@ impl Bench {
         span: Duration,
         joining: &mut Joining<'z>,
     ) -> Option<InFlightPermit<'z>> {
-        self.advance(span - MS).await;
+        self.advance(span.saturating_sub(MS)).await;
         assert!(waits(joining).await, "too early");
         self.advance(MS).await;
         used(joining).await
