@@ -58,7 +58,7 @@ fn networks(bench: &Bench) {
     let mut address = 0_u32;
     bench.time("client of 100,000 networks", || {
         address = address.wrapping_mul(0x0019_660D).wrapping_add(0x3C6E_F35F);
-        networks.serve(Some(Ipv4Addr::from_bits(address).into()))
+        networks.serves(Some(Ipv4Addr::from_bits(address).into()))
     });
 }
 

@@ -46,7 +46,7 @@ pub fn run(file: &Path) -> ExitCode {
 
 /// Reads the tokens of the environment, checks the system's limits, and starts the log.
 fn prepare(settings: &Settings) -> io::Result<(AdminTokens, Logging)> {
-    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
+    let tokens = AdminTokens::from_environment().map_err(io::Error::other)?;
     server::check_limit(&settings.server)?;
     Ok((tokens, Logging::start(&settings.log)?))
 }

@@ -1,4 +1,4 @@
-//! Address of the admin port, as commands take it.
+//! Address of a gateway's admin port, as the commands that connect to one accept it.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use http::uri::Authority;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AdminAddress(Authority);
 
-/// Error of a text that is no address.
+/// Message about a text that is not an address.
 const FORM: &str = "write HOST:PORT or http://HOST:PORT, such as 127.0.0.1:9090";
 
 impl FromStr for AdminAddress {
@@ -45,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valid_addresses_of_an_admin_port() {
-        for (text, address) in [
+    fn an_address_may_begin_with_http_and_is_shown_without() {
+        for (text, shown) in [
             ("127.0.0.1:9090", "127.0.0.1:9090"),
             ("http://127.0.0.1:9090", "127.0.0.1:9090"),
             ("http://[::1]:9090/", "[::1]:9090"),
             ("gateway.example:80", "gateway.example:80"),
         ] {
-            assert_eq!(text.parse::<AdminAddress>().unwrap().to_string(), address);
+            assert_eq!(text.parse::<AdminAddress>().unwrap().to_string(), shown);
         }
     }
 

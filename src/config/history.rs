@@ -1,5 +1,6 @@
-//! History of changes of the effective settings, for the API and the log.
+//! History of changes of the effective settings and of overrides, for the API and the log.
 //!
+//! An override is a value that an operator sets through the API, in place of the configured one.
 //! The texts of a change come from `changes`.
 
 use std::collections::VecDeque;
@@ -69,6 +70,7 @@ impl History {
     pub fn add(&self, at: Moment, by: ChangedBy, what: Vec<String>) {
         let what = limit_count(what, MAX_TEXTS);
         let mut changes = self.lock();
+        // The newest change is the first one.
         changes.truncate(MAX_CHANGES - 1);
         changes.push_front(Change { at, by, what });
     }
@@ -83,7 +85,7 @@ impl History {
     }
 }
 
-/// Joins the texts of a change for one log line.
+/// Joins the texts of a change for one log line. Of many texts, it gives the first ones.
 pub fn in_one_line(what: Vec<String>) -> String {
     limit_count(what, MAX_TEXTS_IN_LOG).join("; ")
 }
@@ -96,9 +98,9 @@ mod tests {
     fn the_last_fifty_are_kept_and_each_is_bounded() {
         let history = History::default();
         let shared = history.clone();
-        for nth in 0..60 {
-            let texts = (0..nth).map(|text| format!("a.b {text}")).collect();
-            shared.add(Moment::from_nanos(nth), ChangedBy::Api, texts);
+        for count in 0..60 {
+            let texts = (0..count).map(|text| format!("a.b {text}")).collect();
+            shared.add(Moment::from_nanos(count), ChangedBy::Api, texts);
         }
         let changes = history.latest();
         let times: Vec<u64> = changes.iter().map(|change| change.at.as_nanos()).collect();
@@ -106,10 +108,7 @@ mod tests {
         let longest: Vec<usize> = changes.iter().map(|change| change.what.len()).collect();
         assert_eq!(longest.iter().max(), Some(&MAX_TEXTS));
         assert_eq!(changes[0].what[MAX_TEXTS - 1], "and 10 more");
-        assert_eq!(
-            changes[9].what[MAX_TEXTS - 1],
-            "a.b 49",
-            "fifty need no cut"
-        );
+        let fifty_texts = &changes[9].what;
+        assert_eq!(fifty_texts[MAX_TEXTS - 1], "a.b 49", "all are kept");
     }
 }

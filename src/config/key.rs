@@ -1,4 +1,7 @@
-//! Key templates, such as `$remote_addr`, which select a bucket of a zone for a request.
+//! Key templates, such as `$remote_addr`: their variables, and how a text is parsed as one.
+//!
+//! The value of a template for a request is its key, which selects a bucket of a zone. Templates
+//! are also the values of header fields that a route sets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -73,7 +76,7 @@ pub enum Variable {
     },
 }
 
-/// Variables with a fixed name.
+/// Variables with a fixed name, each with that name.
 const FIXED: [(&str, Variable); 11] = [
     ("remote_addr", Variable::RemoteAddr),
     ("host", Variable::Host),
@@ -91,8 +94,9 @@ const FIXED: [(&str, Variable); 11] = [
 /// Variables that consist of a prefix and a name that the user chooses, for messages.
 const PREFIXED: &str = "$http_NAME, $cookie_NAME, $arg_NAME, $path_NAME, $jwt_NAME_CLAIM";
 
-/// Reads a variable with this prefix, in lowercase. `name`: the text after the prefix and its `_`.
-fn prefixed(prefix: &str, name: &str) -> Option<Variable> {
+/// Parses a variable such as `http_x_api_key`. `prefix`: the text before the first `_`, in
+/// lowercase. `name`: the text behind it.
+fn parse_prefixed(prefix: &str, name: &str) -> Option<Variable> {
     Some(match prefix {
         "http" => Variable::Header(name.to_ascii_lowercase().replace('_', "-")),
         "cookie" => Variable::Cookie(name.to_owned()),
@@ -100,16 +104,16 @@ fn prefixed(prefix: &str, name: &str) -> Option<Variable> {
         "path" => Variable::Path(name.to_owned()),
         "jwt" => {
             let (name, claim) = name.split_once('_')?;
-            let is_whole = !name.is_empty() && !claim.is_empty();
+            let has_both = !name.is_empty() && !claim.is_empty();
             let (name, claim) = (name.to_owned(), claim.to_owned());
-            return is_whole.then_some(Variable::Jwt { name, claim });
+            return has_both.then_some(Variable::Jwt { name, claim });
         }
         _ => return None,
     })
 }
 
-/// Returns all variables for messages, with placeholders such as `NAME`.
-pub(crate) fn allowed() -> String {
+/// Lists all variables for messages, with placeholders such as `NAME`.
+pub(crate) fn list_variables() -> String {
     let fixed: Vec<String> = FIXED.iter().map(|(name, _)| format!("${name}")).collect();
     format!("{}, {PREFIXED}", fixed.join(", "))
 }
@@ -125,14 +129,14 @@ pub enum KeyError {
     /// A `$` without a name.
     #[error(
         "a $ begins a variable: {}; ${{...}} separates one from the text after it",
-        allowed()
+        list_variables()
     )]
     LoneDollar,
     /// A `${` without a `}`.
     #[error("${{{0} has no closing brace")]
     Unclosed(String),
     /// An unknown variable.
-    #[error("${0} is not a variable here; the variables are {all}", all = allowed())]
+    #[error("${0} is not a variable here; the variables are {all}", all = list_variables())]
     Unknown(String),
     /// nginx's binary form of the address. It saves memory in nginx, but not here.
     #[error("$binary_remote_addr is written $remote_addr here")]
@@ -145,7 +149,7 @@ impl KeyTemplate {
         &self.parts
     }
 
-    /// Returns the text of a template without variables.
+    /// Returns the text of a template without variables; `None` if it has any.
     pub fn as_text(&self) -> Option<&str> {
         match &self.parts[..] {
             [Part::Text(text)] => Some(text),
@@ -168,7 +172,8 @@ impl KeyTemplate {
 
     /// Returns whether the key contains the client's address.
     pub fn has_address(&self) -> bool {
-        self.variables().any(|it| *it == Variable::RemoteAddr)
+        let mut variables = self.variables();
+        variables.any(|variable| *variable == Variable::RemoteAddr)
     }
 
     /// Returns the key of a request. `add_value` appends the value of a variable.
@@ -188,16 +193,16 @@ impl KeyTemplate {
         }
     }
 
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with each of its variables; never an empty list.
+    /// Returns an error per wrong variable, or one error if the text is empty.
     pub fn parse(text: &str) -> Result<Self, Vec<KeyError>> {
         Self::parse_with(text, false)
     }
 
-    /// Reads a template in which `$$` stands for a `$`.
+    /// Parses a template in which `$$` stands for a `$`, such as the value of a header field.
     ///
     /// # Errors
     ///
@@ -206,9 +211,10 @@ impl KeyTemplate {
         Self::parse_with(text, true)
     }
 
-    /// Reads a template. `has_escapes`: `$$` stands for a `$`.
+    /// Parses a template. `has_escapes`: whether `$$` stands for a `$`.
     fn parse_with(text: &str, has_escapes: bool) -> Result<Self, Vec<KeyError>> {
         let (mut parts, mut wrong) = (Vec::new(), Vec::new());
+        // Two texts in a row become one part, and an empty text none.
         let add_text = |parts: &mut Vec<Part>, more: &str| match parts.last_mut() {
             Some(Part::Text(text)) => text.push_str(more),
             _ if more.is_empty() => {}
@@ -224,6 +230,7 @@ impl KeyTemplate {
                 rest = behind;
             } else if let Some(behind) = rest.strip_prefix('$') {
                 rest = behind;
+                // After an error, the parser goes on behind the `$`, or behind the wrong name.
                 let variable = split_name(behind).and_then(|(name, behind)| {
                     rest = behind;
                     name.parse()
@@ -291,7 +298,7 @@ impl FromStr for Variable {
         let variable = lower.split_once('_').and_then(|(prefix, _)| {
             let rest = &name[prefix.len() + 1..];
             let is_right = !rest.is_empty() && rest.chars().all(is_name_part);
-            prefixed(prefix, rest).filter(|_| is_right)
+            parse_prefixed(prefix, rest).filter(|_| is_right)
         });
         variable.ok_or_else(|| KeyError::Unknown(name.to_owned()))
     }
@@ -315,6 +322,8 @@ impl fmt::Display for Variable {
 }
 
 /// Writes the template as in a file, with braces only where the next text would continue the name.
+///
+/// A `$` in a text becomes `$$`. Only templates that [`KeyTemplate::parse_value`] read have one.
 impl fmt::Display for KeyTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.parts.iter().enumerate() {

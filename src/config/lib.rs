@@ -1,4 +1,4 @@
-//! The configuration: from `gateway.toml` to checked settings.
+//! The configuration of drip: from `gateway.toml` to checked settings.
 //!
 //! - [`load`] and [`parse`] read the file and report all of its problems at once. Each [`Problem`]
 //!   has a line and column, the value found, and the expected value. A syntax error is reported
@@ -27,6 +27,7 @@ mod printable;
 mod problem;
 pub mod redis;
 mod regular_file;
+mod reload_state;
 mod report;
 mod schema;
 mod settings;
@@ -34,7 +35,6 @@ mod show;
 mod size;
 mod spelling;
 mod stamp;
-mod state;
 mod state_file;
 mod suggest;
 mod table_settings;
@@ -55,6 +55,7 @@ pub use named_file::{FileKind, NamedFile};
 pub use printable::{is_printable, put_escaped, put_printable};
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use regular_file::read_regular;
+pub use reload_state::{BrokenFile, FileState, LastChange};
 pub use schema::schema;
 pub use settings::{
     ByteRegex, ClientNetworks, HostPattern, Listen, ListenAddress, ListenService, Matcher,
@@ -65,7 +66,6 @@ pub use settings::{
 pub use show::show;
 pub use size::{ByteRate, show_size};
 pub use spelling::{is_field, is_same_field, is_same_variable};
-pub use state::{BrokenFile, FileState, LastChange};
 pub use state_file::{STATE_MAGIC, StateFileError, check_state_file};
 pub use tables::backoff::{Backoff, BackoffMode, Trouble};
 pub use tables::balance::Balance;

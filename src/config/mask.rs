@@ -1,4 +1,8 @@
-//! Short forms of keys, which bound their memory, and masked names, which keep them private.
+//! Short forms of clients' keys, which bound their memory, and masked names, which hide them.
+//!
+//! A key is the value by which a zone selects a bucket for a request, such as an API key. With
+//! `mask_keys = true` in the zone, all outputs show a masked name instead, such as
+//! `key-3f9a1c02b7e4`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -59,20 +63,20 @@ impl Zone {
     /// Returns whether a text looks like a masked name, and the zone masks its keys.
     pub fn is_masked_name(&self, text: &[u8]) -> bool {
         let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
-        let digits = text.strip_prefix(PREFIX.as_bytes());
-        self.mask_keys
-            && digits.is_some_and(|it| it.len() == 2 * HASH_BYTES && it.iter().all(is_digit))
+        let is_hash = |text: &[u8]| text.len() == 2 * HASH_BYTES && text.iter().all(is_digit);
+        let hash = text.strip_prefix(PREFIX.as_bytes());
+        self.mask_keys && hash.is_some_and(is_hash)
     }
 }
 
-/// Returns the masked name of a key of the zone of this name.
+/// Returns the masked name of a key. `zone`: name of the zone that has the key.
 pub fn mask_key(zone: &str, key: &[u8]) -> String {
     let Some(secret) = &*SECRET else {
         return format!("{PREFIX}{}", "?".repeat(2 * HASH_BYTES));
     };
     let mut context = hmac::Context::with_key(secret);
     context.update(zone.as_bytes());
-    // Separator: no zone has a zero byte in its name.
+    // Separates both texts: no zone has a zero byte in its name.
     context.update(&[0]);
     context.update(&short_key(key));
     let tag = context.sign();
@@ -89,6 +93,7 @@ mod tests {
     use super::*;
     use crate::parse;
 
+    /// Returns a zone of this name with `more` lines.
     fn zone(name: &str, more: &str) -> Zone {
         let text = format!(
             "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[zones.{name}]\nkey = \"$host\"\nrate = \"1r/s\"\n{more}\n\
@@ -117,16 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_that_begin_alike_have_different_names_and_their_short_forms_the_same() {
-        let masked = zone("z", "mask_keys = true");
-        let long = |last: &str| format!("{}{last}", "x".repeat(1_000)).into_bytes();
-        let (one, other) = (long("1"), long("2"));
-        assert_ne!(masked.masked(&one), masked.masked(&other));
-        assert_eq!(masked.masked(&one), masked.masked(&short_key(&one)));
-    }
-
-    #[test]
-    fn a_long_key_is_shortened_to_its_start_and_a_hash() {
+    fn a_long_key_is_shortened_to_its_start_and_a_hash_and_keeps_its_name() {
         assert_eq!(*short_key(b"192.0.2.1"), *b"192.0.2.1");
         let long = |last: &str| format!("{}{last}", "x".repeat(100_000)).into_bytes();
         let (one, other) = (long("1"), long("2"));
@@ -134,5 +130,9 @@ mod tests {
         assert!(short_key(&one).starts_with(b"xxx"));
         assert_ne!(short_key(&one), short_key(&other));
         assert_eq!(short_key(&one), short_key(&long("1")));
+        // A key and its short form have the same masked name.
+        let zone = zone("z", "mask_keys = true");
+        assert_ne!(zone.masked(&one), zone.masked(&other));
+        assert_eq!(zone.masked(&one), zone.masked(&short_key(&one)));
     }
 }

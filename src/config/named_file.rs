@@ -1,4 +1,7 @@
-//! Files that the configuration names and that are read with it.
+//! Files that the configuration names and that are read with it, such as included files.
+//!
+//! The watcher reloads the configuration when one of them changes. It compares their stamps: size,
+//! times and identity of a file, without its content.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +49,7 @@ pub struct NamedFile {
 }
 
 impl NamedFile {
-    /// Returns a file, or a pattern of included files, that is about to be read.
+    /// Takes the stamp of a file, or of a pattern of included files, that is about to be read.
     ///
     /// A pattern changes when another file matches it, or one no longer does.
     pub(super) fn about_to_be_read(path: PathBuf, kind: FileKind) -> Self {
@@ -70,8 +73,9 @@ impl NamedFile {
         Self::stamp_of(&self.path, self.kind)
     }
 
+    /// Returns the current stamp of a file, or of the files that match a pattern.
     fn stamp_of(path: &Path, kind: FileKind) -> Stamp {
-        let Some(pattern) = Pattern::of(path).filter(|_| kind == FileKind::Included) else {
+        let Some(pattern) = Pattern::parse(path).filter(|_| kind == FileKind::Included) else {
             return Stamp::of(path);
         };
         // A folder that cannot be listed must differ from a folder without matching files.

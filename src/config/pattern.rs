@@ -17,8 +17,9 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern. `None` if there is not exactly one `*`, or it is not in the last component.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+    /// Parses a pattern. `None` if there is not exactly one `*`, or it is not in the last
+    /// component.
+    pub(super) fn parse(path: &Path) -> Option<Self> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().and_then(OsStr::to_str)?;
         let (start, end) = name.split_once('*')?;
@@ -53,6 +54,7 @@ impl Pattern {
         }
     }
 
+    /// Returns whether the name of a file in the folder matches.
     fn matches(&self, name: &str) -> bool {
         // As in a shell, a pattern does not match hidden files, such as those of editors.
         let is_hidden = name.starts_with('.') && !self.start.starts_with('.');
@@ -81,19 +83,22 @@ mod tests {
             ("a.to*oml", &[]),
             ("*", &["a.tom", "a.toml", "b.toml", "d.toml~", "toml"]),
         ] {
-            let pattern_of = Pattern::of(&folder.path().join(pattern)).unwrap();
+            let pattern_of = Pattern::parse(&folder.path().join(pattern)).unwrap();
             let files = pattern_of.files().unwrap();
             let expected = expected.iter().map(|name| folder.path().join(name));
             assert_eq!(files, expected.collect::<Vec<_>>(), "{pattern}");
         }
         for no_pattern in ["a.toml", "*/a.toml", "*/*.toml", "**", ""] {
-            assert!(Pattern::of(Path::new(no_pattern)).is_none(), "{no_pattern}");
+            assert!(
+                Pattern::parse(Path::new(no_pattern)).is_none(),
+                "{no_pattern}"
+            );
         }
         for (folder_name, expected) in [
             ("no", io::ErrorKind::NotFound),
             ("a.toml", io::ErrorKind::NotADirectory),
         ] {
-            let pattern = Pattern::of(&folder.path().join(folder_name).join("*.toml")).unwrap();
+            let pattern = Pattern::parse(&folder.path().join(folder_name).join("*.toml")).unwrap();
             assert_eq!(
                 pattern.files().unwrap_err().kind(),
                 expected,

@@ -1,4 +1,5 @@
-//! Escapes characters of untrusted texts that would change the text around them.
+//! Escapes the characters of an untrusted text that would change the text around it, such as an end
+//! of line in a log.
 
 /// Returns whether a character can be shown without changing the text around it.
 ///
@@ -12,7 +13,8 @@
 pub fn is_printable(c: char) -> bool {
     let is_special = matches!(
         c,
-        '\u{ad}' // soft hyphen
+        // Soft hyphen.
+        '\u{ad}'
             | '\u{34f}'
             | '\u{61c}'
             | '\u{115f}'..='\u{1160}'

@@ -21,12 +21,13 @@ pub struct Problem {
 
 /// Maximum length of a message, in characters. A longer message is truncated.
 ///
-/// The file may be a different one than intended, and any part of it may be long.
+/// A message contains parts of the file. The file may not be a configuration at all, and any part
+/// of it may be long.
 const MAX_CHARACTERS: usize = 1000;
 
 impl Problem {
     /// Returns a problem that has no location in the file.
-    pub fn of_file(message: String) -> Self {
+    pub fn without_location(message: String) -> Self {
         Self {
             message,
             ..Self::default()
@@ -34,6 +35,8 @@ impl Problem {
     }
 
     /// Returns one line with the problem as a warning: `gateway.toml:12:8: warning: message`.
+    ///
+    /// `file`: the configuration file, for a problem that is not in an included file.
     pub fn as_warning(&self, file: &Path) -> String {
         self.as_line(file, "warning: ")
     }
@@ -55,6 +58,7 @@ impl Problem {
     /// Scans the text once, however many problems there are.
     pub(super) fn locate(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
         found.sort();
+        // Line and column at the byte offset `scanned_to`, up to which the text has been read.
         let (mut line, mut column, mut scanned_to) = (1, 1, 0);
         let problem_at = |(offset, message): (usize, String)| {
             let mut offset = offset.min(text.len());
@@ -132,7 +136,8 @@ impl LoadError {
         match self {
             Self::Wrong(wrong) => wrong.problems.clone(),
             Self::Read { source, .. } => {
-                vec![Problem::of_file(format!("cannot be read: {source}"))]
+                let message = format!("cannot be read: {source}");
+                vec![Problem::without_location(message)]
             }
         }
     }

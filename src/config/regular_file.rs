@@ -1,4 +1,4 @@
-//! Reads regular files of limited size.
+//! Reads files of limited size, and refuses devices and pipes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,6 +15,7 @@ use rustix::fs::{Mode, OFlags};
 ///
 /// Returns an error if the file cannot be read, is not a regular file or is larger.
 pub fn read_regular(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    // `NONBLOCK`: opening a FIFO returns at once, and the check of its kind refuses it.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
@@ -30,6 +31,7 @@ pub fn read_regular(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// Returns an error if the file cannot be read or is larger.
 pub(super) fn read_at_most(file: impl Read, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
+    // One byte more shows that the file is larger.
     file.take(max_bytes + 1).read_to_end(&mut content)?;
     if content.len() as u64 > max_bytes {
         let max_size = super::show_size(max_bytes);

@@ -1,6 +1,8 @@
-//! Collects the problems of the configuration file and its included files.
+//! Collects the problems of the configuration file and of the files that it includes.
 //!
-//! A problem becomes a [`Problem`] with line and column at the end.
+//! While a file is read, a problem has the byte offset of the value that it is about. Once the file
+//! is read, it becomes a [`Problem`] with line and column. `node` and `fields` report to this
+//! module.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,28 +15,31 @@ use toml::de::DeTable;
 use super::problem::on_one_line;
 use super::{FileKind, NamedFile, Problem};
 
-/// Data that the reports of a file and its included files share.
+/// Data that the reports of a file and its included files share. Each file is called a text.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// One of the texts has a syntax error. It may hide names that other texts use.
+    /// Whether one of the texts has a syntax error. It may hide names that other texts use.
     has_syntax_error: Cell<bool>,
-    /// One of the texts has a problem.
+    /// Whether one of the texts has a problem.
     pub(super) has_problem: Cell<bool>,
     /// Other files that the texts name and that are read with them.
     pub(super) named: RefCell<Vec<NamedFile>>,
     /// Names of zones whose keys no message shows, whatever the texts say.
     pub(super) masked_zones: Vec<String>,
-    /// Values from the environment, each with its replacement in messages.
+    /// Values from the environment, each with the text that replaces it in messages.
     secrets: RefCell<BTreeMap<String, String>>,
     /// Names of `[jwt.NAME]`, each with the claims that variables read.
     pub(super) claims: RefCell<BTreeMap<String, BTreeSet<String>>>,
 }
 
-/// Minimum length of a secret. Shorter values from the environment occur in many messages.
+/// Minimum length of a value from the environment that messages hide, in bytes.
+///
+/// A shorter value, such as `on`, may occur in a message by chance.
 const MIN_SECRET: usize = 4;
 
 impl Shared {
-    /// Records the content of a named file. `is_secret`: its name comes from the environment.
+    /// Records the content of a named file. `is_secret`: whether its name comes from the
+    /// environment.
     pub(super) fn record_content(&self, path: &Path, content: &[u8], is_secret: bool) {
         let mut named = self.named.borrow_mut();
         // A file is read soon after it is named, so the search begins with the last one.
@@ -63,30 +68,36 @@ impl Shared {
     }
 }
 
+/// Text of a string with variables of the environment, before they are expanded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unexpanded {
+    /// The string as the file writes it.
+    Text(String),
+    /// A variable in the string is wrong, and the problem has been reported.
+    Wrong,
+}
+
 /// Collects the problems of one text.
 pub(super) struct Report<'t> {
     text: &'t str,
     /// Path of the file, as messages show it.
     file: &'t Path,
-    /// Another file includes this one.
+    /// Whether another file includes this one.
     pub(super) is_included: bool,
     /// Absolute path of the file's folder. File names in the text are relative to it.
     pub(super) folder: &'t Path,
     pub(super) shared: &'t Shared,
-    /// The text has a syntax error. Then no other problem is reported.
-    ///
-    /// After a syntax error the parser only guesses what follows.
+    /// Whether the text has a syntax error. Then no other problem is reported, because the parser
+    /// only guesses what follows the error.
     has_syntax_error: bool,
     /// Pairs of a byte offset and a message.
     pub(super) problems: RefCell<Vec<(usize, String)>>,
     /// Warnings about legal values that are probably mistakes, as pairs like `problems`.
     pub(super) warnings: RefCell<Vec<(usize, String)>>,
-    /// Strings with variables of the environment before expansion, by byte offset.
-    ///
-    /// `None`: a variable is wrong, which has been reported.
-    pub(super) expanded: RefCell<HashMap<usize, Option<String>>>,
+    /// Strings with variables of the environment, by their byte offset.
+    pub(super) unexpanded: RefCell<HashMap<usize, Unexpanded>>,
     /// Variables that are set and empty, by the byte offset of the string that uses them.
-    pub(super) empty: RefCell<HashMap<usize, String>>,
+    pub(super) empty_variables: RefCell<HashMap<usize, String>>,
 }
 
 impl<'t> Report<'t> {
@@ -109,12 +120,12 @@ impl<'t> Report<'t> {
             has_syntax_error: false,
             problems: RefCell::default(),
             warnings: RefCell::default(),
-            expanded: RefCell::default(),
-            empty: RefCell::default(),
+            unexpanded: RefCell::default(),
+            empty_variables: RefCell::default(),
         };
         let offset = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
         if let Some(error) = errors.iter().min_by_key(|error| offset(error)) {
-            report.wrong(offset(error), error.message().replace('\n', " "));
+            report.add_problem(offset(error), error.message().replace('\n', " "));
             report.has_syntax_error = true;
             shared.has_syntax_error.set(true);
         }
@@ -122,7 +133,7 @@ impl<'t> Report<'t> {
     }
 
     /// Reports a problem at a byte offset.
-    pub(super) fn wrong(&self, byte: usize, message: String) {
+    pub(super) fn add_problem(&self, byte: usize, message: String) {
         if !self.has_syntax_error {
             self.shared.has_problem.set(true);
             let message = on_one_line(&self.shared.without_secrets(message));
@@ -131,9 +142,9 @@ impl<'t> Report<'t> {
     }
 
     /// Reports that something is missing, unless a syntax error of any text may hide it.
-    pub(super) fn missing(&self, byte: usize, message: String) {
+    pub(super) fn add_missing(&self, byte: usize, message: String) {
         if !self.shared.has_syntax_error.get() {
-            self.wrong(byte, message);
+            self.add_problem(byte, message);
         }
     }
 
@@ -144,7 +155,7 @@ impl<'t> Report<'t> {
     }
 
     /// Adds a warning about a legal value that is probably a mistake.
-    pub(super) fn warn(&self, byte: usize, message: &str) {
+    pub(super) fn add_warning(&self, byte: usize, message: &str) {
         let message = on_one_line(&self.shared.without_secrets(message.to_owned()));
         self.warnings.borrow_mut().push((byte, message));
     }
@@ -156,7 +167,8 @@ impl<'t> Report<'t> {
         found.iter().map(location).collect()
     }
 
-    /// Takes the problems or warnings out of a list of this report, and gives them line and column.
+    /// Empties one of the lists `problems` and `warnings`, and returns its entries with line and
+    /// column.
     pub(super) fn take(&self, found: &RefCell<Vec<(usize, String)>>) -> Vec<Problem> {
         let mut problems = Problem::locate(self.text, found.take());
         for problem in problems.iter_mut().filter(|_| self.is_included) {

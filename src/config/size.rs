@@ -1,4 +1,4 @@
-//! Sizes and rates of bytes as the file writes them, such as `"32KB"` and `"8KB/30s"`.
+//! Reads and shows sizes and rates of bytes, such as `"32KB"` and `"8KB/30s"`.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use limit::{parse_duration, show_duration};
 
-/// Units with their sizes in bytes, the largest first.
+/// Units of sizes, each with its number of bytes, the largest first.
 const UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
 
 /// Reads a size as the file writes it: a whole number and a unit, `GB`, `MB`, `KB` or `B`.
@@ -48,9 +48,9 @@ const SPANS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::f
 const MAX_BYTES: u64 = 1 << 20;
 
 impl ByteRate {
-    /// Reads a rate as the file writes it: a size with its unit, and a duration or its unit.
+    /// Reads the bytes and the duration of a rate: `8KB/30s`, or `8KB/s` for one second.
     ///
-    /// Returns `None` for any other text. The range is checked by [`Self::of`].
+    /// Returns `None` for any other text. [`Self::in_range`] checks the range and makes a rate.
     pub(super) fn parse(text: &str) -> Option<(u64, Duration)> {
         let (size, span) = text.split_once('/')?;
         // `240/s` could be 240 of anything.
@@ -61,8 +61,10 @@ impl ByteRate {
         (!span.is_zero()).then_some((bytes, span))
     }
 
-    /// Returns a rate within the range: up to 1 MB, per 100 ms to 1 h, at least a byte per second.
-    pub(super) fn of(bytes: u64, span: Duration) -> Option<Self> {
+    /// Makes a rate of these bytes per duration; `None` if it is out of range.
+    ///
+    /// The range is up to 1 MB, per 100 ms to 1 h, and at least a byte per second.
+    pub(super) fn in_range(bytes: u64, span: Duration) -> Option<Self> {
         let is_fast_enough = u128::from(bytes) * 1000 >= span.as_millis();
         let in_range = SPANS.contains(&span) && bytes <= MAX_BYTES && is_fast_enough;
         let bytes = u32::try_from(bytes).ok().filter(|_| in_range)?;
@@ -97,7 +99,7 @@ mod tests {
             ("0001B/1000ms", 1, 1000, "1B/s"),
         ] {
             let (size, span) = ByteRate::parse(text).unwrap();
-            let rate = ByteRate::of(size, span).unwrap();
+            let rate = ByteRate::in_range(size, span).unwrap();
             assert_eq!(rate.bytes.get(), bytes, "{text}");
             assert_eq!(rate.span, Duration::from_millis(millis), "{text}");
             assert_eq!(rate.to_string(), shown);
@@ -107,22 +109,15 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_rate_and_some_rates_are_out_of_range() {
+        let too_large = "17179869184GB/s";
         for text in [
-            "",
-            "0",
-            "240/s",
-            "/s",
-            "-1B/s",
-            "1B/0s",
-            "1B/1",
-            "1 B/s",
-            "17179869184GB/s",
+            "", "0", "240/s", "/s", "-1B/s", "1B/0s", "1B/1", "1 B/s", too_large,
         ] {
             assert_eq!(ByteRate::parse(text), None, "{text}");
         }
         for text in ["0B/s", "2MB/s", "1B/99ms", "4KB/61m", "29B/30s"] {
             let (bytes, span) = ByteRate::parse(text).unwrap();
-            assert_eq!(ByteRate::of(bytes, span), None, "{text}");
+            assert_eq!(ByteRate::in_range(bytes, span), None, "{text}");
         }
     }
 }

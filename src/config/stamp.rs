@@ -1,4 +1,4 @@
-//! Detects changes of a file without reading it.
+//! Stamps of files, by which the watcher detects a change of a file without reading it.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,12 +11,16 @@ use std::path::{Path, PathBuf};
 /// time cannot hide that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamp {
+    /// There is no file, or it cannot be examined.
     Missing,
+    /// Times are pairs of seconds and nanoseconds.
     File {
         device: u64,
         inode: u64,
         size: u64,
+        /// Time at which the content changed last.
         modified: (i64, i64),
+        /// Time at which the content or the inode changed last.
         changed: (i64, i64),
     },
     /// A list of files, as a hash of their names.

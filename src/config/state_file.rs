@@ -1,4 +1,7 @@
-//! Checks that a path is safe for the state of a gateway: levels and schedules that it saves.
+//! Checks that a path is safe for the state file of a gateway.
+//!
+//! In this file a gateway saves what outlives a restart, such as the levels of buckets. The module
+//! `reload_state` is about another file, the configuration.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -25,8 +28,8 @@ pub enum StateFileError {
 
 /// Checks whether the state may be written to `path`.
 ///
-/// It may if there is a state file, an empty file, the start of a state file, or no file. Returns
-/// the location of the file. It differs from `path` if `path` is a symbolic link: the state
+/// It may if there is no file, an empty file, a state file, or a file with the first bytes of one.
+/// Returns the location of the file. It differs from `path` if `path` is a symbolic link: the state
 /// replaces the file, and not the link.
 ///
 /// # Errors
@@ -46,6 +49,7 @@ pub fn check_state_file(path: &Path) -> Result<PathBuf, StateFileError> {
     File::open(&path)?
         .take(magic_size)
         .read_to_end(&mut start)?;
+    // A file may have fewer bytes than the magic, or none.
     if STATE_MAGIC.as_bytes().starts_with(&start) {
         Ok(path)
     } else {

@@ -1,11 +1,10 @@
-//! Suggests the correct name for a mistyped one.
+//! Suggests the name that a user meant, for messages about a mistyped one.
 
 /// Returns the name in `known` that is closest to a mistyped name, if one is close.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let candidates = known
-        .iter()
-        .filter_map(|it| Some((distance(name, it)?, *it)));
-    candidates.min().map(|(_, known)| known)
+    let with_distance = |known: &&'k str| Some((distance(name, known)?, *known));
+    let close = known.iter().filter_map(with_distance);
+    close.min().map(|(_, nearest)| nearest)
 }
 
 /// Returns the number of typing mistakes from `known` to `name`; `None`: the names are not close.
@@ -15,7 +14,7 @@ fn distance(name: &str, known: &str) -> Option<usize> {
     const MAX_MISTAKES: usize = 2;
     let is_long = known.len().min(name.len()) > 3;
     let is_part = is_long && (known.contains(name) || name.contains(known));
-    // Fast path: each missing character is a mistake.
+    // Fast path: each character that one name has more than the other is a mistake.
     if known.chars().count().abs_diff(name.chars().count()) > MAX_MISTAKES && !is_part {
         return None;
     }
@@ -40,8 +39,8 @@ mod tests {
             ("rate", None),
             ("", None),
         ];
-        for (name, meant) in cases {
-            assert_eq!(nearest(name, &known), meant, "{name}");
+        for (name, suggested) in cases {
+            assert_eq!(nearest(name, &known), suggested, "{name}");
         }
     }
 }

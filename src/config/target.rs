@@ -1,6 +1,6 @@
-//! Normalizes the parts of a request target for comparison.
+//! Normalizes the path of a request for comparison, and escapes it again for the origin.
 //!
-//! Query arguments are in `query`.
+//! `query` reads the arguments of a query.
 
 mod query;
 
@@ -31,11 +31,11 @@ pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
 /// expression with `$`, or an exact path, does not see that end.
 pub fn has_nul(path: &[u8]) -> bool {
     // An escape never contains another `%`, so `%00` is always a zero byte.
-    let mut escapes = memchr::memchr_iter(b'%', path);
-    escapes.any(|at| path[at..].starts_with(b"%00")) || memchr::memchr(0, path).is_some()
+    let mut percents = memchr::memchr_iter(b'%', path);
+    percents.any(|at| path[at..].starts_with(b"%00")) || memchr::memchr(0, path).is_some()
 }
 
-/// Returns whether decoding alone already resolves a path: it has no `//`, `.` or `..`.
+/// Returns whether a path, once it is decoded, has neither empty segments nor `.` or `..`.
 pub(crate) fn is_resolved(path: &[u8]) -> bool {
     let decoded = unescape(path);
     resolve(&decoded) == *decoded
@@ -50,19 +50,21 @@ fn is_path_byte(byte: u8) -> bool {
 pub(crate) fn is_sendable(path: &[u8]) -> bool {
     let mut parts = path.split(|byte| *byte == b'%').enumerate();
     parts.all(|(index, part)| {
-        // Each part but the first one begins with the digits of an escape.
-        let split = part.split_at_checked(if index == 0 { 0 } else { 2 });
+        // Each part except the first one begins with the two digits of an escape.
+        let digit_count = if index == 0 { 0 } else { 2 };
+        let split = part.split_at_checked(digit_count);
         split.is_some_and(|(digits, rest)| {
             digits.iter().all(u8::is_ascii_hexdigit) && rest.iter().all(|byte| is_path_byte(*byte))
         })
     })
 }
 
-/// Calls `put` with the pieces of a decoded path, escaped for sending.
+/// Escapes a decoded path for sending. Calls `put` with its pieces, one after another.
 ///
 /// Every byte that may not stand in a path is escaped. So the origin reads the path exactly as drip
 /// compared it.
 pub fn encode(path: &[u8], put: &mut dyn FnMut(&[u8])) {
+    // A piece is a run of bytes that are sent unchanged, or one byte that is escaped.
     let are_sendable = |one: &u8, next: &u8| is_path_byte(*one) && is_path_byte(*next);
     for piece in path.chunk_by(are_sendable) {
         match piece {
@@ -77,7 +79,7 @@ pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
     percent_decode(raw).into()
 }
 
-/// Removes empty segments and `.`, and applies `..`.
+/// Removes empty segments and `.` from a decoded path, and applies `..`.
 fn resolve(path: &[u8]) -> Vec<u8> {
     let mut kept: Vec<&[u8]> = Vec::new();
     let mut segments = path.split(|byte| *byte == b'/').skip(1).peekable();
@@ -90,6 +92,7 @@ fn resolve(path: &[u8]) -> Vec<u8> {
             }
             named => kept.push(named),
         }
+        // The last segment decides: the paths `/a/`, `/a/.` and `/a/b/..` all become `/a/`.
         ends_in_slash = segments.peek().is_none() && matches!(segment, b"" | b"." | b"..");
     }
     let mut resolved = Vec::with_capacity(path.len());

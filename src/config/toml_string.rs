@@ -1,4 +1,4 @@
-//! Writes texts as strings of TOML.
+//! Writes texts and values as TOML, on one line.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use super::printable::is_printable;
 
-/// Returns a text as a basic string of TOML.
+/// Returns a text as a string of TOML in double quotes. Special characters are escaped.
 pub fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -15,7 +15,7 @@ pub fn toml_string(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            // All of these characters have four hexadecimal digits.
+            // `\u` of TOML has four hexadecimal digits.
             c if !is_printable(c) => {
                 // Writing to a string does not fail.
                 let _ = write!(quoted, "\\u{:04X}", u32::from(c));
@@ -47,14 +47,15 @@ pub(super) fn toml_list(items: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// Returns a table as TOML on one line, from its names and values as TOML.
+/// Returns a table as TOML on one line. `fields`: names and values, both written as TOML.
 pub(super) fn toml_table(fields: impl IntoIterator<Item = (String, String)>) -> String {
     let fields = fields.into_iter();
     let fields = fields.map(|(name, value)| format!("{name} = {value}"));
     format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns a text as the value of a field, without variables of the environment.
+/// Returns a text as the value of a field in the file, where `${` would begin a variable of the
+/// environment.
 pub fn toml_text(text: &str) -> String {
     toml_string(&text.replace("${", "$${"))
 }

@@ -71,7 +71,7 @@ impl Client {
 
     /// Reads a resource.
     pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, AdminError> {
-        let token = self.tokens.to_read();
+        let token = self.tokens.token_to_read();
         let answer = self.exchange(Method::GET, path, token, String::new());
         let (status, body) = answer.await?;
         let message = match (status, self.tokens.variable_to_read()) {
@@ -100,13 +100,13 @@ impl Client {
         path: &str,
         body: String,
     ) -> Result<T, AdminError> {
-        let token = self.tokens.to_change();
+        let token = self.tokens.token_to_change();
         let (status, body) = self.exchange(method, path, token, body).await?;
         if status.is_success() {
             return parse(path, &body);
         }
         let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
-        let remedy = match (status, self.tokens.permit_changes()) {
+        let remedy = match (status, self.tokens.permits_changes()) {
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, false) => {
                 "; set DRIP_ADMIN_TOKEN to the token of the gateway, and start again"
             }

@@ -1,6 +1,7 @@
 //! Tokens of the admin port, from the environment.
 //!
-//! The entries of one variable are read in `entries`.
+//! `DRIP_ADMIN_TOKEN` has one or several tokens that permit changes, and `DRIP_ADMIN_READ_TOKEN`
+//! has one that permits reading only. `entries` splits a list of tokens.
 
 mod entries;
 
@@ -16,14 +17,14 @@ use subtle::ConstantTimeEq;
 use self::entries::Entry;
 
 /// Variable with the tokens for changes.
-const ADMIN: &str = "DRIP_ADMIN_TOKEN";
+const ADMIN_TOKEN: &str = "DRIP_ADMIN_TOKEN";
 /// Variable with the token for reading.
-const READ: &str = "DRIP_ADMIN_READ_TOKEN";
+const READ_TOKEN: &str = "DRIP_ADMIN_READ_TOKEN";
 
 /// Minimum length of a secret after a name, in bytes.
 ///
-/// A token of earlier versions may contain a colon. The part after it must not become a token that
-/// can be guessed.
+/// In earlier versions the whole variable was one token, which may contain a colon. The part after
+/// that colon must not become a token that can be guessed.
 const MIN_NAMED_SECRET: usize = 6;
 
 /// Tokens of the admin port.
@@ -57,7 +58,7 @@ pub enum TokenRole {
 
 /// Returns whether the environment has a token for the admin port.
 pub fn has_admin_token() -> bool {
-    let mut names = [ADMIN, READ].iter();
+    let mut names = [ADMIN_TOKEN, READ_TOKEN].iter();
     names.any(|name| !read_variable(name).is_empty())
 }
 
@@ -75,27 +76,30 @@ impl AdminTokens {
     /// # Errors
     ///
     /// Names the wrong variable, and shows what would be right.
-    pub fn of_environment() -> Result<Self, String> {
-        Self::of(&read_variable(ADMIN), &read_variable(READ))
+    pub fn from_environment() -> Result<Self, String> {
+        Self::parse(&read_variable(ADMIN_TOKEN), &read_variable(READ_TOKEN))
     }
 
-    /// Reads the values of both variables. An empty value counts as not set.
+    /// Parses the values of `DRIP_ADMIN_TOKEN` and `DRIP_ADMIN_READ_TOKEN`.
+    ///
+    /// An empty value counts as not set.
     ///
     /// # Errors
     ///
     /// Names the wrong variable, and shows what would be right. Never contains the secret.
-    pub fn of(admin: &[u8], read: &[u8]) -> Result<Self, String> {
-        for (variable, value) in [(ADMIN, admin), (READ, read)] {
+    pub fn parse(admin: &[u8], read: &[u8]) -> Result<Self, String> {
+        for (variable, value) in [(ADMIN_TOKEN, admin), (READ_TOKEN, read)] {
             if value.iter().any(u8::is_ascii_control) {
                 return Err(format!(
                     "{variable}: it has a control character, which no request can send; choose another token"
                 ));
             }
         }
-        let changing = read_changing(admin).map_err(|problem| format!("{ADMIN}: {problem}"))?;
+        let changing =
+            parse_changing(admin).map_err(|problem| format!("{ADMIN_TOKEN}: {problem}"))?;
         if changing.iter().any(|token| token.secret == read) {
             return Err(format!(
-                "{READ}: the same token is in {ADMIN}, which permits changes; choose another token"
+                "{READ_TOKEN}: the same token is in {ADMIN_TOKEN}, which permits changes; choose another token"
             ));
         }
         let reading = (!read.is_empty()).then(|| read.to_vec());
@@ -103,12 +107,12 @@ impl AdminTokens {
     }
 
     /// Returns whether reading needs a token.
-    pub fn protect_reading(&self) -> bool {
+    pub fn protects_reading(&self) -> bool {
         self.reading.is_some()
     }
 
     /// Returns whether there is a token for changes.
-    pub fn permit_changes(&self) -> bool {
+    pub fn permits_changes(&self) -> bool {
         !self.changing.is_empty()
     }
 
@@ -119,11 +123,12 @@ impl AdminTokens {
 
     /// Returns the role that a token grants.
     ///
-    /// The token is compared with all known ones, each in constant time.
+    /// The token is compared with all known ones, each in constant time, so that the duration of
+    /// the comparison tells a client nothing.
     pub fn role(&self, token: &[u8]) -> TokenRole {
         let mut role = TokenRole::Unknown;
         let reading = self.reading.as_deref();
-        if reading.is_some_and(|it| it.ct_eq(token).into()) {
+        if reading.is_some_and(|known| known.ct_eq(token).into()) {
             role = TokenRole::Reader;
         }
         for known in &self.changing {
@@ -135,21 +140,21 @@ impl AdminTokens {
     }
 
     /// Returns the token that a client sends to read: the weakest one it has.
-    pub fn to_read(&self) -> Option<&[u8]> {
+    pub fn token_to_read(&self) -> Option<&[u8]> {
         self.reading.as_deref().or_else(|| self.first_for_changes())
     }
 
-    /// Returns the variable that holds the token of [`to_read`](Self::to_read).
+    /// Returns the variable that holds the token of [`token_to_read`](Self::token_to_read).
     pub fn variable_to_read(&self) -> Option<&'static str> {
-        let changing = self.permit_changes().then_some(ADMIN);
-        self.reading.as_ref().map(|_| READ).or(changing)
+        let changing = self.permits_changes().then_some(ADMIN_TOKEN);
+        self.reading.as_ref().map(|_| READ_TOKEN).or(changing)
     }
 
     /// Returns the token that a client sends to change something.
     ///
     /// Without a token for changes, this is the token for reading: the gateway then reports what is
     /// missing.
-    pub fn to_change(&self) -> Option<&[u8]> {
+    pub fn token_to_change(&self) -> Option<&[u8]> {
         self.first_for_changes().or(self.reading.as_deref())
     }
 
@@ -158,11 +163,12 @@ impl AdminTokens {
     }
 }
 
-/// Returns the tokens of `DRIP_ADMIN_TOKEN`, which are accepted for changes.
+/// Parses `DRIP_ADMIN_TOKEN`, and returns the tokens that are accepted for changes.
 ///
-/// The whole text of the variable, or of an entry, is accepted as well as the secret in it. Whoever
-/// knows the text knows the secret, and it may be a token of an earlier version.
-fn read_changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
+/// The whole text of the variable, and the whole text of an entry, are accepted as well as the
+/// secret in them. Whoever knows the text knows the secret, and the text may be a token of an
+/// earlier version.
+fn parse_changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
     let token = |secret: &[u8], name: Option<&str>| AdminToken {
         secret: secret.to_vec(),
         name: name.map(Arc::from),
@@ -171,6 +177,7 @@ fn read_changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
         return Ok(Vec::new());
     }
     let entries = entries::read(text)?;
+    // A text that does not look like a list is one token, which may contain commas or a colon.
     let is_one_token = match &*entries {
         [one] => !one.is_quoted && (one.name.is_none() || one.secret.len() < MIN_NAMED_SECRET),
         several => several.iter().all(Entry::is_bare),
@@ -179,14 +186,15 @@ fn read_changing(text: &[u8]) -> Result<Vec<AdminToken>, String> {
         return Ok(vec![token(text, None)]);
     }
     check(&entries)?;
-    let secrets = entries.iter().map(|it| token(it.secret, it.name));
-    let whole_entries = entries.iter().filter(|it| it.whole != text);
-    let whole_entries = whole_entries.map(|it| token(it.whole, it.name));
+    let secrets = entries.iter().map(|entry| token(entry.secret, entry.name));
+    let whole_entries = entries.iter().filter(|entry| entry.whole != text);
+    let whole_entries = whole_entries.map(|entry| token(entry.whole, entry.name));
     let whole_text = [token(text, None)];
     Ok(secrets.chain(whole_entries).chain(whole_text).collect())
 }
 
-/// Checks the entries of a list. Messages name an entry by its number: its text may be a secret.
+/// Checks the entries of a list. Messages name an entry by its number, because its text may be a
+/// secret.
 fn check(entries: &[Entry]) -> Result<(), String> {
     for (index, entry) in entries.iter().enumerate() {
         let number = index + 1;

@@ -1,4 +1,6 @@
-//! Plans that lost many keys in a reload: their file may have been truncated.
+//! Finds plans that lost many keys in a reload: the file with the keys may have been truncated.
+//!
+//! A plan gives other limits to some keys of a zone.
 
 use std::sync::Arc;
 
@@ -25,19 +27,19 @@ pub struct LostKeys {
 pub fn lost_keys(old: &Settings, new: &Settings) -> Vec<LostKeys> {
     let mut found = Vec::new();
     for zone in &new.zones {
-        let known = old.zones.iter().find(|known| known.name == zone.name);
-        let Some(known) = known.filter(|known| known.plans != zone.plans) else {
+        let old_zone = old.zones.iter().find(|known| known.name == zone.name);
+        let Some(old_zone) = old_zone.filter(|known| known.plans != zone.plans) else {
             continue;
         };
-        let counts = known.plans.counts();
+        let old_counts = old_zone.plans.counts();
         for plan in zone.plans.iter() {
-            let mut old_plans = known.plans.iter().zip(&counts).enumerate();
-            let old_plan = old_plans.find(|(_, (it, _))| it.name == plan.name);
-            let Some((old_index, (_, &had))) = old_plan else {
+            let mut old_plans = old_zone.plans.iter();
+            let Some(old_index) = old_plans.position(|known| known.name == plan.name) else {
                 continue;
             };
-            let keys = known.plans.keys_of(old_index);
-            let lost = keys.filter(|key| zone.plans.of(key).is_none()).count();
+            let had = old_counts[old_index];
+            let keys = old_zone.plans.keys_of(old_index);
+            let lost = keys.filter(|key| zone.plans.plan_of(key).is_none()).count();
             if lost > 0 && lost * 2 >= had {
                 found.push(LostKeys {
                     zone: zone.name.clone(),

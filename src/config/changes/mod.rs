@@ -1,6 +1,7 @@
-//! Differences between two settings, as texts for people.
+//! Lists the differences between two settings, as texts for people.
 //!
-//! Plans that lost keys are in `lost_keys`. `history` and `state` keep the texts.
+//! Both settings are compared in the form in which `show` writes them. `lost_keys` finds plans that
+//! lost keys. `history` and `reload_state` keep the texts.
 
 mod lost_keys;
 #[cfg(test)]
@@ -26,8 +27,10 @@ pub(super) const NEEDS_RESTART: &str = " (needs a restart)";
 ///
 /// Examples: `zones.per_client.rate 10r/s -> 20r/s`, `origins.app.servers + http://10.0.0.2` and
 /// `zones.new added`. Routes and limits are named in brackets, because their indexes change:
-/// `routes[/login].limits[per_client].burst 20 -> 40`. A setting that differs from `started_with`
-/// and takes effect only at a restart is marked as such. No text shows a password.
+/// `routes[/login].limits[per_client].burst 20 -> 40`. No text shows a password.
+///
+/// `started_with`: the settings at the start of the process. A setting that differs from them and
+/// takes effect only at a restart is marked as such.
 pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<String> {
     let mut found = Vec::new();
     // No key of a zone is shown if the zone masks its keys in the old or in the new settings.
@@ -37,7 +40,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     let old_tables = shown_tables(old, &masked_zones);
     let new_tables = shown_tables(new, &masked_zones);
     compare_tables("", &old_tables, &new_tables, &mut found);
-    // These texts have no password.
+    // Both texts omit the password. If they are equal, only the password differs.
     let is_shown_same = old.redis.url.to_string() == new.redis.url.to_string();
     if old.redis.url != new.redis.url && is_shown_same {
         found.push("redis.url has another password".to_owned());
@@ -51,6 +54,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     compare_rooms(old, new, &mut found);
     let needing_restart = new.needing_restart(started_with);
     for text in &mut found {
+        // A text begins with the name of its setting. An inner name, an index or a value follows.
         let is_about = |setting: &String| {
             let rest = text.strip_prefix(setting.as_str());
             rest.is_some_and(|rest| rest.starts_with([' ', '.', '[']))
@@ -63,9 +67,10 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
 }
 
 impl Settings {
-    /// Returns the names of the changed fields that take effect only after a restart.
+    /// Returns the names of the fields that need a restart.
     ///
-    /// They are compared with `started_with`.
+    /// They differ from `started_with`, the settings at the start of the process, and take effect
+    /// only after the next start.
     pub fn needing_restart(&self, started_with: &Self) -> Vec<String> {
         let (old_server, old_log) = (&started_with.server, &started_with.log);
         let server = self.server.fixed_changes(self, old_server, started_with);
@@ -118,6 +123,7 @@ fn compare_values(path: &str, old: Option<&Value>, new: Option<&Value>, found: &
         (Some(Value::Table(old)), Some(Value::Table(new))) => {
             compare_tables(path, old, new, found);
         }
+        // A server is written as its URL in one file, and as a table in the other.
         (Some(Value::String(url)), Some(Value::Table(new))) if new.contains_key("url") => {
             compare_tables(path, &server_table(url), new, found);
         }
@@ -148,7 +154,10 @@ fn server_table(url: &str) -> Table {
     Table::from_iter(fields.map(|(name, value)| (name.to_owned(), value)))
 }
 
-/// Compares lists by the names of their items: an index means nothing once others have moved.
+/// Compares two lists that differ, item by item.
+///
+/// Items are matched by their names, because an item that was added or removed changes the indexes
+/// of the items behind it.
 fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<String>) {
     let old_names: Vec<String> = old.iter().map(name_of_item).collect();
     let new_names: Vec<String> = new.iter().map(name_of_item).collect();
@@ -163,6 +172,7 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
             });
         }
     }
+    // Old indices of the items that are in both lists, in their new order.
     let mut kept_indices = Vec::new();
     for (item, name) in new.iter().zip(&new_names) {
         match (old_indices.get(name), item) {
@@ -175,6 +185,7 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
             }
         }
     }
+    // The lists differ. Without a text about an item, only the places of equal items differ.
     if !kept_indices.is_sorted() || found.len() == count_before {
         found.push(format!("{path} in another order"));
     }
@@ -189,7 +200,7 @@ fn name_of_item(item: &Value) -> String {
         return plain_text(item);
     };
     let mut names = ["zone", "address", "url"].iter();
-    if let Some(name) = names.find_map(|it| table.get(*it)) {
+    if let Some(name) = names.find_map(|name| table.get(*name)) {
         return plain_text(name);
     }
     let field = |name: &str| table.get(name).map(plain_text);
@@ -217,6 +228,7 @@ fn plain_text(value: &Value) -> String {
     plain
 }
 
+/// Returns a text of at most [`MAX_CHARACTERS`]. The end of a longer one is omitted.
 fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -224,16 +236,19 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Compares keys that come from the files of plans. The text of the settings does not contain them.
+/// Counts the keys that the files of plans gained and lost.
+///
+/// `show` does not write the keys of a file, so the comparison of shown tables misses them.
 fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
     if old.plans == new.plans {
         return;
     }
     for (index, plan) in new.plans.iter().enumerate() {
         let mut old_plans = old.plans.iter().enumerate();
-        let Some((old_index, old_plan)) = old_plans.find(|(_, it)| it.name == plan.name) else {
+        let Some((old_index, old_plan)) = old_plans.find(|(_, old)| old.name == plan.name) else {
             continue;
         };
+        // Keys in the configuration itself. The comparison of shown tables reports them.
         let inline = plan.keys.iter().chain(&old_plan.keys);
         let inline: HashSet<&[u8]> = inline.map(String::as_bytes).collect();
         // Counts the keys of plan `index` in `zone` that are not in plan `other_index` of `other`.
@@ -273,14 +288,13 @@ fn compare_files(old: &Settings, new: &Settings, found: &mut Vec<String>) {
             continue;
         }
         let name = file.path.file_name().filter(|_| !file.is_secret);
-        let name = name.map_or(String::new(), |it| {
-            format!(" {}", shorten(&it.to_string_lossy()))
-        });
+        let name = name.map(|name| shorten(&name.to_string_lossy()));
+        let name = name.map_or(String::new(), |name| format!(" {name}"));
         found.push(format!("{}{name} content changed", file.kind.word()));
     }
 }
 
-/// Compares the secrets of rooms that exist in both settings.
+/// Reports changed secrets of rooms, and removes repeated texts about rooms.
 fn compare_rooms(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     // A route shows `room` only if its origin has one, and that change is already in the list.
     let is_repeated = |text: &str| {
@@ -290,8 +304,8 @@ fn compare_rooms(old: &Settings, new: &Settings, found: &mut Vec<String>) {
     found.retain(|text| !is_repeated(text));
     for origin in &new.origins {
         let mut old_origins = old.origins.iter();
-        let old_room = old_origins.find(|it| it.name == origin.name);
-        let old_room = old_room.and_then(|it| it.room.as_ref());
+        let old_origin = old_origins.find(|old| old.name == origin.name);
+        let old_room = old_origin.and_then(|old| old.room.as_ref());
         if let Some((old, new)) = old_room.zip(origin.room.as_ref())
             && old.shown_secrets() == new.shown_secrets()
             && old.secret != new.secret

@@ -1,7 +1,8 @@
-//! Expands variables of the environment in strings: `"${REDIS_URL}"`.
+//! Expands variables of the environment in the strings of a file: `"${REDIS_URL}"`.
 //!
-//! Keys of zones, of `balance`, of `bind` and of `collapse` have their own variables, and none of
-//! the environment.
+//! `$${` stands for the characters `${`. The keys of zones, of `balance`, of `bind` and of
+//! `collapse` are left as they are: a `$` in them begins a variable of the request, such as
+//! `$remote_addr`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,13 +12,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::Plan;
-use crate::report::Report;
+use crate::report::{Report, Unexpanded};
 use crate::toml_string::toml_value;
 
 /// Lookup of a variable. Fails if it is not set or not text.
 pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Result<String, VarError>;
 
-/// Values with variables before expansion, by the names that lead to them.
+/// Values with variables as the file writes them, in TOML, by the names that lead to them.
 pub(super) type UnexpandedValues = BTreeMap<Vec<String>, String>;
 
 /// Returns the value of a variable of this process.
@@ -28,8 +29,8 @@ pub(super) fn of_process(name: &str) -> Result<String, VarError> {
 /// Expands the variables in all strings of a file. Reports variables that are not set.
 ///
 /// Returns the values before expansion: each string with variables, and each list or table around
-/// such a string. `earlier_routes`: number of routes in the files before this one, because the
-/// routes of all files form one list.
+/// such a string. `variable`: lookup of a variable. `earlier_routes`: number of routes in the files
+/// before this one, because the routes of all files form one list.
 pub(super) fn expand(
     file: &mut DeTable,
     report: &Report,
@@ -50,7 +51,7 @@ pub(super) fn expand(
 
 /// Expands the variables of one file, and collects the values before expansion.
 ///
-/// The path of a value has the names and the indices that lead to it.
+/// `path` in its methods: the names and the indices that lead to a value.
 struct Expansion<'e, 't> {
     report: &'e Report<'t>,
     variable: Variable<'e>,
@@ -93,25 +94,25 @@ impl Expansion<'_, '_> {
     /// Expands a text. Returns whether it has variables.
     fn expand_text(&self, text: &mut Cow<str>, offset: usize, path: &[&str]) -> bool {
         let filled = self.fill(text, offset, is_template(path));
-        let mut expanded = self.report.expanded.borrow_mut();
+        let mut unexpanded = self.report.unexpanded.borrow_mut();
         match filled {
-            // The text has only `$${`.
+            // Without variables: a `$${` has become `${`.
             Ok((filled, false)) => {
                 *text = Cow::Owned(filled);
                 false
             }
             Ok((filled, true)) => {
                 let written = std::mem::replace(text, Cow::Owned(filled));
-                expanded.insert(offset, Some(written.into_owned()));
+                unexpanded.insert(offset, Unexpanded::Text(written.into_owned()));
                 true
             }
             Err(problems) => {
                 let name = field_name(path);
                 for problem in problems {
-                    self.report.wrong(offset, format!("{name}: {problem}"));
+                    let message = format!("{name}: {problem}");
+                    self.report.add_problem(offset, message);
                 }
-                // `None`: the problem has been reported.
-                expanded.insert(offset, None);
+                unexpanded.insert(offset, Unexpanded::Wrong);
                 true
             }
         }
@@ -119,8 +120,8 @@ impl Expansion<'_, '_> {
 
     /// Returns the expanded text, and whether it has variables; or a problem per wrong variable.
     ///
-    /// A template is parsed again later. So each `$` stays doubled in it, also in the values of
-    /// variables.
+    /// A template is parsed again later, and `$$` then stands for a `$`. So a template keeps `$$`,
+    /// and each `$` in the value of a variable is doubled.
     fn fill(
         &self,
         text: &str,
@@ -134,6 +135,7 @@ impl Expansion<'_, '_> {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             rest = after;
+            // `$${` is no variable.
             if let Some(before) = before.strip_suffix('$') {
                 filled.extend([before, if is_template { "$${" } else { "${" }]);
                 continue;
@@ -148,7 +150,7 @@ impl Expansion<'_, '_> {
                 Err(error) => problems.push(describe(name, &error)),
                 Ok(value) => {
                     if value.is_empty() {
-                        let mut empty = self.report.empty.borrow_mut();
+                        let mut empty = self.report.empty_variables.borrow_mut();
                         empty.insert(offset, name.to_owned());
                     }
                     let dollar = if is_template { "$$" } else { "$" };
@@ -168,7 +170,7 @@ impl Expansion<'_, '_> {
 
 /// Returns the name of a field for messages: the last name in its path.
 ///
-/// In the plans of a zone, a name that is no field may be a client's key. It is not shown.
+/// In the plans of a zone, a name that is not a field may be a client's key, so it is not shown.
 fn field_name<'p>(path: &[&'p str]) -> &'p str {
     let is_index = |part: &str| part.parse::<usize>().is_ok();
     let name = path.iter().rfind(|part| !is_index(part)).copied();
@@ -190,10 +192,11 @@ fn is_key(path: &[&str]) -> bool {
     )
 }
 
-/// Returns whether a value is the secret of a room, a part of it, or a table with one.
+/// Returns whether a value is the secret of a waiting room, an item of a list of such secrets, or a
+/// table that contains one.
 ///
-/// Its text before expansion is not collected, because output shows that text, and it may contain a
-/// written secret. The type of the secret keeps its own text.
+/// The text of such a value is not collected, because output shows collected texts, and this one
+/// may contain a secret. The type of the secret keeps a text of its own.
 fn has_room_secret(path: &[&str]) -> bool {
     matches!(
         path,
@@ -235,6 +238,7 @@ fn is_name(text: &str) -> bool {
     text.chars().all(is_part) && text.starts_with(|c: char| !c.is_ascii_digit())
 }
 
+/// Returns whether a string in the value contains `${`.
 fn has_variable(value: &DeValue) -> bool {
     match value {
         DeValue::String(text) => text.contains("${"),

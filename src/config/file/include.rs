@@ -1,4 +1,6 @@
-//! Reads the files of `include`, which have origins, zones and routes.
+//! Reads the files that `include` of the configuration file names, such as `"conf.d/*.toml"`.
+//!
+//! Only their text is read here. `file` parses it, for origins, zones, tokens and routes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,16 +21,18 @@ pub(super) struct Included {
     pub(super) path: PathBuf,
     /// Absolute path of the file's folder.
     pub(super) folder: PathBuf,
+    /// Content of the file.
     pub(super) text: String,
 }
 
-/// Reads the files that `include` of the file at `main` names, each file once.
+/// Reads the files that a list of names and patterns leads to, each file once.
 ///
-/// The result has the order of the list. The files of one pattern are sorted by name.
+/// `node`: the value of `include`. `main`: path of the file with this value. The result has the
+/// order of the list. The files of one pattern are sorted by name.
 pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
     let main_folder = main.parent().unwrap_or(Path::new(""));
     let mut included: Vec<Included> = Vec::new();
-    // A pattern may match the including file itself.
+    // A pattern may match the including file itself, which is then skipped.
     let absolute_main = absolute(main);
     let mut seen = BTreeSet::from([absolute_main.clone()]);
     let items = node.items_or("a list such as [\"conf.d/*.toml\"]");
@@ -37,11 +41,11 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
             continue;
         };
         let path = main_folder.join(name);
-        let pattern = Pattern::of(&path);
+        let pattern = Pattern::parse(&path);
         let paths = match &pattern {
             Some(pattern) => list_files(item, pattern, &path),
             None if name.is_empty() || name.contains('*') => {
-                item.wrong("expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\"");
+                item.report_problem("expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\"");
                 continue;
             }
             None => vec![path],
@@ -55,7 +59,7 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
                 continue;
             }
             if included.len() == MAX_FILES {
-                item.wrong(&format!("at most {MAX_FILES} files are included"));
+                item.report_problem(&format!("at most {MAX_FILES} files are included"));
                 return included;
             }
             let folder = absolute.parent().unwrap_or(main_folder).to_owned();
@@ -63,7 +67,7 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
             match values::content(item, &path, MAX_FILE_SIZE, "").map(String::from_utf8) {
                 Some(Ok(text)) => included.push(Included { path, folder, text }),
                 Some(Err(_)) => {
-                    let path = item.shown(&path);
+                    let path = item.show_path(&path);
                     item.report_as_is(&format!(
                         "{path} is not UTF-8; save the file in that encoding"
                     ));
@@ -75,11 +79,13 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
     included
 }
 
-/// Returns the files that match a pattern. `path`: the pattern as a path.
+/// Returns the files that match a pattern, and records the pattern as a named file.
+///
+/// `item`: the value with the pattern, for messages. `path`: the pattern as a path.
 fn list_files(item: Node, pattern: &Pattern, path: &Path) -> Vec<PathBuf> {
     item.report
         .add_named_file(absolute(path), FileKind::Included);
-    let folder = item.shown(pattern.folder());
+    let folder = item.show_path(pattern.folder());
     match pattern.files() {
         Ok(files) => return files,
         Err(error) if error.kind() == io::ErrorKind::NotFound => item.warn(&format!(

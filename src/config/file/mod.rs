@@ -1,7 +1,8 @@
-//! Reads and checks `gateway.toml`.
+//! Reads and checks `gateway.toml`: from its text to `Settings`.
 //!
-//! The tables are in `tables`, included files in `include`, variables in `environment`, and
-//! warnings in `warnings`.
+//! `include` reads further files, `environment` expands variables, and `warnings` finds legal
+//! values that are probably mistakes. `reread` locates values again. Each table of the file is read
+//! in `tables`.
 
 mod environment;
 mod include;
@@ -31,7 +32,7 @@ use super::report::{Report, Shared};
 use super::settings::InputNames;
 use super::table_settings::TableSettings;
 use super::tables::file::{FILE, INCLUDED};
-use super::tables::names::list;
+use super::tables::names::join_names;
 use super::tables::plan_keys::MAX_FILE_SIZE;
 use super::tables::{jwt, limit, origin, redis, routes, server, zone};
 use super::{LoadError, Log, Origin, Problem, Problems, Redis, RequestInputs, Server, Settings};
@@ -70,7 +71,8 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
 /// Checks the text of a file.
 ///
 /// `path`: the file's path. Messages contain it, and relative file names in the text start at its
-/// folder. `admin_token`: a token protects the admin port, so that it may be open to other hosts.
+/// folder. `admin_token`: whether a token protects the admin port. Without one, the port must not
+/// be open to other hosts.
 ///
 /// # Errors
 ///
@@ -82,8 +84,8 @@ pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Pro
 
 /// Checks a text as [`parse`] does, for a reload that replaces the settings `in_force`.
 ///
-/// Problems show no keys of zones that mask their keys in `in_force`: the mistake may be just in
-/// `mask_keys`.
+/// Problems show no keys of zones that mask their keys in `in_force`, even if `text` does not mask
+/// them: it may have a mistake in `mask_keys`.
 pub fn parse_after(
     in_force: &Settings,
     text: &str,
@@ -96,7 +98,7 @@ pub fn parse_after(
     parse_in(text, path, admin_token, &environment::of_process, &shared)
 }
 
-/// Checks a text as [`parse`] does, with this lookup of variables.
+/// Checks a text as [`parse`] does. `variable`: lookup of variables of the environment.
 fn parse_in(
     text: &str,
     path: &Path,
@@ -150,6 +152,7 @@ fn parse_in(
     }
 }
 
+/// Returns a path as absolute, or unchanged if the current folder is unknown.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -185,15 +188,16 @@ impl<'r> Files<'r> {
 /// Reads the settings of all files.
 ///
 /// The order matters: a table is read after the tables whose names it uses. `report`: the report of
-/// the configuration file itself.
+/// the configuration file itself. Returns `None` if a part is wrong.
 fn read_settings(mut files: Files, admin_token: bool, report: &Report) -> Option<Settings> {
     if files.main.is_empty() {
-        let message = format!("the file is empty; add at least {ORIGIN}, and {ROUTE}");
-        report.missing(0, message);
+        let message =
+            format!("the file is empty; add at least {ORIGIN_EXAMPLE}, and {ROUTE_EXAMPLE}");
+        report.add_missing(0, message);
         return None;
     }
-    refuse_fields_of_server(&mut files.main);
-    let server_node = files.main.value("server");
+    add_hints_about_server(&mut files.main);
+    let server_node = files.main.peek("server");
     let server = server::read(files.main.section("server", Server::TABLE), admin_token);
     let jwt = jwt::read(&entries(&files.get("jwt")));
     let origin_nodes = entries(&files.get("origins"));
@@ -204,9 +208,10 @@ fn read_settings(mut files: Files, admin_token: bool, report: &Report) -> Option
         names: &zone_names,
         zones: &zones,
     };
-    // A wrong value counts, too: a state file is intended.
+    // Whether the file names a state file. A wrong name counts, too: a state file is intended.
     let has_state = server_node.is_some_and(|node| node.field("state").is_some());
     let origins = origin::read(&origin_nodes, known_zones, has_state);
+    // Plans of zones name classes of origins, which are known only now.
     for node in classes {
         check_class_exists(node, &origins);
     }
@@ -226,7 +231,7 @@ fn read_settings(mut files: Files, admin_token: bool, report: &Report) -> Option
         listens: &server.listen,
     };
     let routes = routes::read(&route_nodes, &known);
-    let log = Log::of(files.main.section("log", Log::TABLE));
+    let log = Log::read_all(files.main.section("log", Log::TABLE));
 
     let has_route = !routes.is_empty() || has_wrong_list;
     report_missing(report, !origin_names.is_empty(), has_route);
@@ -256,6 +261,7 @@ fn read_settings(mut files: Files, admin_token: bool, report: &Report) -> Option
     Some(settings)
 }
 
+/// Returns the names of tables such as `[zones.per_client]`.
 fn names<'r>(nodes: &[Node<'r>]) -> Vec<&'r str> {
     nodes.iter().map(|node| node.name).collect()
 }
@@ -265,13 +271,13 @@ fn complete_routes(settings: &mut Settings) {
     let conditions = Arc::new(InputNames::of_conditions(&settings.routes));
     for route in &mut settings.routes {
         route.inputs = RequestInputs::of(route, &settings.zones, &settings.origins, &conditions);
-        route.collapse_stamp = route.stamp(&settings.origins);
+        route.collapse_stamp = route.compute_collapse_stamp(&settings.origins);
         route.jwt = Arc::clone(&settings.jwt);
     }
 }
 
-/// Reports the fields of `[server]` that stand at the top level.
-fn refuse_fields_of_server(file: &mut Fields) {
+/// Adds a message for each field of `[server]`, in case it stands at the top level.
+fn add_hints_about_server(file: &mut Fields) {
     for name in Server::TABLE.names() {
         if !FILE.has(name) {
             file.add_hint(name, "this belongs to [server]; move it below that line");
@@ -280,17 +286,17 @@ fn refuse_fields_of_server(file: &mut Fields) {
 }
 
 /// Smallest table of an origin, for messages.
-const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
+const ORIGIN_EXAMPLE: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
 /// Smallest table of a route, for messages.
-const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
+const ROUTE_EXAMPLE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
 /// Reports a file without an origin or without a route.
 fn report_missing(report: &Report, has_origin: bool, has_route: bool) {
     if !has_origin {
-        report.missing(0, format!("there is no origin; add {ORIGIN}"));
+        report.add_missing(0, format!("there is no origin; add {ORIGIN_EXAMPLE}"));
     }
     if !has_route {
-        report.missing(0, format!("there is no route; add {ROUTE}"));
+        report.add_missing(0, format!("there is no route; add {ROUTE_EXAMPLE}"));
     }
 }
 
@@ -302,12 +308,13 @@ fn entries<'r>(tables: &[Node<'r>]) -> Vec<Node<'r>> {
     let mut by_name: HashMap<&str, Node> = HashMap::new();
     for table in tables {
         let Some(entries) = table.entries() else {
-            table.expected::<()>(&format!("a table for each, such as [{}.name]", table.name));
+            table
+                .report_expected::<()>(&format!("a table for each, such as [{}.name]", table.name));
             continue;
         };
         for entry in entries {
             if let Some(other) = by_name.insert(entry.name, entry) {
-                entry.wrong(&format!(
+                entry.report_problem(&format!(
                     "[{}.{}] is also at {}; rename or remove one",
                     table.name,
                     entry.name,
@@ -320,7 +327,7 @@ fn entries<'r>(tables: &[Node<'r>]) -> Vec<Node<'r>> {
     all
 }
 
-/// Reports a problem if no origin has the class that this value names.
+/// Reports a problem if no origin has the class that a value of a plan names.
 fn check_class_exists(node: Node, origins: &[Option<Origin>]) {
     let Some(name) = node.value.as_str() else {
         return;
@@ -331,8 +338,8 @@ fn check_class_exists(node: Node, origins: &[Option<Origin>]) {
         known.dedup();
         let hint = match known[..] {
             [] => "none has classes".to_owned(),
-            _ => format!("there are {}", list(&known)),
+            _ => format!("there are {}", join_names(&known)),
         };
-        node.missing(&format!("no origin has a class {name}; {hint}"));
+        node.report_missing(&format!("no origin has a class {name}; {hint}"));
     }
 }

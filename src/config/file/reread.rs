@@ -1,4 +1,7 @@
-//! Reads a text again, to locate values whose problem lies outside of the file.
+//! Parses the text of a file a second time, to find the location of a value.
+//!
+//! Some problems are found only after the file was read, such as a certificate that does not exist.
+//! Their messages then get the location of the value that caused them.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,7 +10,8 @@ use super::{Fields, Node, Report, Shared, environment};
 use crate::Problem;
 use crate::tables::file::FILE;
 
-/// Value of a file whose problem lies outside of the file, such as the name of a missing file.
+/// Field whose value may be a problem although the file is valid, such as the name of a missing
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileField {
     /// `cert` in `[server.tls]`, of the pair with this index.
@@ -38,12 +42,12 @@ pub fn at_fields(text: &str, path: &Path, messages: &[(FileField, String)]) -> V
     })
 }
 
-/// Returns `server.admin` of a text that has problems elsewhere.
+/// Returns the address in `server.admin` of a text that may have problems in other fields.
 ///
-/// The outer `None`: the field is missing or unreadable. The inner `None`: it is `"off"`.
+/// The outer `None`: the field is missing or wrong. The inner `None`: it is `"off"`.
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     reread(text, path, |root, _| {
-        let admin = root.value("server")?.field("admin")?;
+        let admin = root.peek("server")?.field("admin")?;
         match admin.value.as_str()? {
             "off" => Some(None),
             address => address.parse().ok().map(Some),
@@ -51,23 +55,23 @@ pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     })
 }
 
-/// Parses a text again, and calls `look` with its tables.
-fn reread<T>(text: &str, path: &Path, look: impl FnOnce(&Fields<'_>, &Report<'_>) -> T) -> T {
+/// Parses a text, and returns the result of `find` with its tables and its report.
+fn reread<T>(text: &str, path: &Path, find: impl FnOnce(&Fields<'_>, &Report<'_>) -> T) -> T {
     let shared = Shared::default();
     let (mut file, report) = Report::parse(text, path, Path::new(""), &shared);
     environment::expand(file.get_mut(), &report, &environment::of_process, 0);
-    look(&Fields::root(FILE, &file, &report), &report)
+    find(&Fields::root(FILE, &file, &report), &report)
 }
 
-/// Returns the value of a field, or an item of its list.
+/// Returns the value that a [`FileField`] names, if the file has it.
 fn find_field<'r>(root: &Fields<'r>, field: FileField) -> Option<Node<'r>> {
-    let server = root.value("server");
+    let server = root.peek("server");
     match field {
         FileField::Cert(index) => find_tls_item(server?, "cert", index),
         FileField::Key(index) => find_tls_item(server?, "key", index),
         FileField::ClientCa(entry) => find_client_field(server?, entry, "client_ca"),
         FileField::ClientCrl(entry) => find_client_field(server?, entry, "client_crl"),
-        FileField::AccessLog => root.value("log")?.field("access"),
+        FileField::AccessLog => root.peek("log")?.field("access"),
         FileField::MaxConnections => server?.field("max_connections"),
     }
 }
@@ -102,6 +106,7 @@ mod tests {
     #[test]
     fn the_admin_port_is_read_from_a_text_with_other_problems() {
         let address = "10.0.0.1:9".parse().ok();
+        // In `expected`, the inner `None` stands for "off".
         for (text, expected) in [
             ("server.admin = \"10.0.0.1:9\"\nzones = 1\n", Some(address)),
             ("[server]\nadmin = \"10.0.0.1:9\"\n[zones\n", Some(address)),
@@ -112,11 +117,8 @@ mod tests {
             ("server = 1\n", None),
             ("", None),
         ] {
-            assert_eq!(
-                admin_of_broken(text, Path::new("a.toml")),
-                expected,
-                "{text}"
-            );
+            let admin = admin_of_broken(text, Path::new("a.toml"));
+            assert_eq!(admin, expected, "{text}");
         }
     }
 }

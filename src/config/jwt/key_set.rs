@@ -1,4 +1,4 @@
-//! JSON Web Key Sets (RFC 7517).
+//! Reads JSON Web Key Sets (RFC 7517): the keys that verify tokens.
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
@@ -14,6 +14,7 @@ pub struct KeySet {
     digest: Vec<u8>,
 }
 
+/// Compares the texts that the keys were read from.
 impl PartialEq for KeySet {
     fn eq(&self, other: &Self) -> bool {
         self.digest == other.digest
@@ -26,6 +27,7 @@ struct Key {
     /// `kid` of the key, by which tokens name it.
     id: Option<String>,
     algorithms: Vec<Algorithm>,
+    /// The key itself, in the form of the JWT library.
     decoding: DecodingKey,
 }
 
@@ -77,12 +79,17 @@ impl KeySet {
             };
             fits_name && key.algorithms.contains(&header.alg)
         };
-        self.keys.iter().filter(is_candidate).map(|it| &it.decoding)
+        let candidates = self.keys.iter().filter(is_candidate);
+        candidates.map(|key| &key.decoding)
     }
 }
 
 impl Key {
     /// Reads a key. `None`: it has another purpose, or is of an unknown kind.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number of the key is wrong, or the key is too short.
     fn parse(jwk: &Jwk) -> Result<Option<Self>, &'static str> {
         let usage = jwk.common.public_key_use.as_ref();
         if usage.is_some_and(|usage| *usage != PublicKeyUse::Signature) {
@@ -127,7 +134,7 @@ fn check_length(key: &DecodingKey, parameters: &AlgorithmParameters) -> Result<(
         {
             Err("an RSA key has at least 2048 bits")
         }
-        (AlgorithmParameters::OctetKey(_), SecretOrDer(it)) if it.len() < MIN_SECRET => {
+        (AlgorithmParameters::OctetKey(_), SecretOrDer(key)) if key.len() < MIN_SECRET => {
             Err("a secret (oct) has at least 32 bytes")
         }
         // A key whose length does not fit its curve verifies no token.

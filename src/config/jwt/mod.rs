@@ -1,10 +1,11 @@
-//! JSON Web Tokens (RFC 7519): keys, verification and claims.
+//! JSON Web Tokens (RFC 7519): the keys of their issuer, their verification, and their claims.
 //!
-//! `key_set` reads the keys, `verifier` checks tokens, and `verified` caches the result.
+//! A claim is a named value in a token, such as `sub`. `key_set` reads the keys, `verifier`
+//! verifies tokens with `signature`, and `token_cache` keeps verified tokens.
 
 mod key_set;
 mod signature;
-mod verified;
+mod token_cache;
 mod verifier;
 
 pub use key_set::KeySet;

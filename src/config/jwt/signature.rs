@@ -1,4 +1,6 @@
-//! Verifies signatures with ring. The JWT library lets its users choose a provider.
+//! Verifies the signatures of tokens with the library ring.
+//!
+//! The JWT library leaves signatures to a provider, which its user installs.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::ErrorKind;
@@ -21,7 +23,7 @@ pub(super) fn install() {
             if key.family() != algorithm.family() {
                 return Err(ErrorKind::InvalidKeyFormat.into());
             }
-            Ok(Box::new(Signature {
+            Ok(Box::new(RingVerifier {
                 algorithm: *algorithm,
                 key: key.clone(),
             }))
@@ -32,19 +34,19 @@ pub(super) fn install() {
     let _installed = PROVIDER.install_default();
 }
 
-/// A signature algorithm and its key.
-struct Signature {
+/// Verifies signatures of one algorithm by one key.
+struct RingVerifier {
     algorithm: Algorithm,
     key: DecodingKey,
 }
 
-impl JwtVerifier for Signature {
+impl JwtVerifier for RingVerifier {
     fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 }
 
-impl Verifier<Vec<u8>> for Signature {
+impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), Error> {
         let verified = match (scheme(self.algorithm), self.key.kind()) {
             (Some(Scheme::Rsa(scheme)), DecodingKeyKind::RsaModulusExponent { n, e }) => {
@@ -62,7 +64,7 @@ impl Verifier<Vec<u8>> for Signature {
     }
 }
 
-/// Way in which a signature is verified.
+/// Way in which ring verifies a signature.
 enum Scheme {
     Rsa(&'static RsaParameters),
     Curve(&'static dyn VerificationAlgorithm),

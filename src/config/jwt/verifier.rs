@@ -1,4 +1,4 @@
-//! Verifies JSON Web Tokens, and reads their claims.
+//! Verifies JSON Web Tokens, and reads their claims: named values in a token, such as `sub`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 use super::KeySet;
-use super::verified::{VerifiedToken, VerifiedTokens, digest_of};
+use super::token_cache::{TokenCache, VerifiedToken, digest_of};
 
 /// Requirements for a token, besides a signature by one of the keys.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Verifier {
     expected: TokenRequirements,
     /// Names of the claims that are read.
     claims: Vec<String>,
-    verified: VerifiedTokens,
+    cache: TokenCache,
 }
 
 impl fmt::Debug for Verifier {
@@ -53,7 +53,7 @@ impl Verifier {
             keys,
             expected,
             claims,
-            verified: VerifiedTokens::default(),
+            cache: TokenCache::default(),
         }
     }
 
@@ -66,7 +66,7 @@ impl Verifier {
             return;
         };
         let verified = self.verified_token(token, now);
-        if let Some(text) = verified.as_ref().and_then(|it| it.claims.get(index)) {
+        if let Some(text) = verified.as_ref().and_then(|token| token.claims.get(index)) {
             out.extend_from_slice(text);
         }
     }
@@ -74,20 +74,21 @@ impl Verifier {
     /// Returns a verified token, from the cache or after verification; `None`: it does not verify.
     fn verified_token(&self, token: &[u8], now: u64) -> Option<Arc<VerifiedToken>> {
         let digest = digest_of(token);
-        if let Some(cached) = self.verified.get(&digest, now) {
+        if let Some(cached) = self.cache.get(&digest, now) {
             return Some(cached);
         }
         let verified = Arc::new(self.verify(token, now)?);
-        self.verified.remember(digest, Arc::clone(&verified));
+        self.cache.remember(digest, Arc::clone(&verified));
         Some(verified)
     }
 
+    /// Returns the number of tokens in the cache.
     #[cfg(test)]
-    pub(super) fn remembered(&self) -> usize {
-        self.verified.count()
+    pub(super) fn cached_count(&self) -> usize {
+        self.cache.count()
     }
 
-    /// Verifies a token without the cache, and reads its claims.
+    /// Verifies a token without the cache, and reads its claims; `None`: it does not verify.
     fn verify(&self, token: &[u8], now: u64) -> Option<VerifiedToken> {
         let header = decode_header(token).ok()?;
         // Extensions marked as critical must be understood. drip knows none (RFC 7515, section
@@ -138,12 +139,12 @@ fn expiry(claims: &Map<String, Value>) -> Option<u64> {
 /// 2^53: smaller whole numbers are exact as floating point.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Returns the text of a claim; empty for values without one.
+/// Returns the text of a claim, as [`Verifier::add_claim`] appends it.
 fn text_of(value: &Value) -> Box<[u8]> {
     fn scalar(value: &Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text.clone()),
-            // A larger number is not exact, and other numbers may have the same digits.
+            // A larger number is not exact: two different numbers could get the same text.
             Value::Number(number) if number.is_f64() => {
                 let is_exact = number.as_f64().is_some_and(|it| it.abs() < MAX_EXACT);
                 is_exact.then(|| number.to_string())

@@ -30,6 +30,7 @@ pub enum Servers {
 }
 
 impl Servers {
+    /// Returns the URL of each server.
     fn urls(&self) -> &[String] {
         match self {
             Self::Server(url) => std::slice::from_ref(url),
@@ -60,7 +61,7 @@ impl FromStr for Url {
     }
 }
 
-/// Checks the port of a server, if the URL has one.
+/// Checks the port of a server, if the URL has one. A Unix socket has none.
 fn check_port(url: &str) -> Result<(), String> {
     let Some((_, rest)) = url.split_once("://").filter(|it| it.0 != "redis+unix") else {
         return Ok(());
@@ -82,9 +83,12 @@ fn check_port(url: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the URL of each node. A user before `@` applies to all nodes.
+/// Returns the URL of each node of a cluster. A user before `@` applies to all nodes.
+///
+/// `rest`: the text after the scheme of the URL.
 fn node_urls(scheme: &str, rest: &str) -> Result<Vec<String>, &'static str> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
+    // `user` includes the `@` behind it.
     let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
         rest.split_at(rest.len() - hosts.len())
     });
@@ -124,6 +128,7 @@ impl Url {
     }
 }
 
+/// Writes the URL as in the file, with `***` instead of the password.
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let secret = self.text.split_once("://").and_then(|(scheme, rest)| {
@@ -150,14 +155,10 @@ mod tests {
 
     #[test]
     fn a_cluster_is_all_its_nodes_with_one_user() {
-        let url: Url = "rediss+cluster://me:a@b@one:7000, [::1]:7001/"
-            .parse()
-            .unwrap();
+        let url = Url::from_str("rediss+cluster://me:a@b@one:7000, [::1]:7001/").unwrap();
         let nodes = ["rediss://me:a@b@one:7000", "rediss://me:a@b@[::1]:7001"];
-        assert_eq!(
-            url.servers,
-            Servers::Cluster(nodes.map(str::to_owned).into())
-        );
+        let expected = Servers::Cluster(nodes.map(str::to_owned).into());
+        assert_eq!(url.servers, expected);
     }
 
     #[test]
@@ -179,18 +180,18 @@ mod tests {
 
     #[test]
     fn an_invalid_url_is_reported() {
-        let begins = |text: &str, why: &str| {
-            let wrong = text.parse::<Url>().unwrap_err();
-            assert!(wrong.starts_with(why), "{text}: {wrong}");
+        let check = |text: &str, begin: &str| {
+            let message = text.parse::<Url>().unwrap_err();
+            assert!(message.starts_with(begin), "{text}: {message}");
         };
-        begins("localhost:6379", "a Redis is written");
-        begins("http://h:1", "a Redis is written");
-        begins("redis+cluster://h:1/3", "a cluster has only one database");
-        begins("redis://h:1/x", "this is not the URL of a Redis: ");
+        check("localhost:6379", "a Redis is written");
+        check("http://h:1", "a Redis is written");
+        check("redis+cluster://h:1/3", "a cluster has only one database");
+        check("redis://h:1/x", "this is not the URL of a Redis: ");
         for host in ["h:99999", "h:notaport", "h:0", "[::1]:x"] {
-            let why = format!("the port of {host} must be");
-            begins(&format!("redis://a:b@{host}/0"), &why);
+            let begin = format!("the port of {host} must be");
+            check(&format!("redis://a:b@{host}/0"), &begin);
         }
-        begins("redis+cluster://h:1,", "this is not the URL of a Redis: ");
+        check("redis+cluster://h:1,", "this is not the URL of a Redis: ");
     }
 }

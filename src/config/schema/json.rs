@@ -1,4 +1,4 @@
-//! Generates the JSON Schema of a file.
+//! Writes the JSON Schema of a configuration file, which editors use to complete and check it.
 
 use serde_json::{Map, Value, json};
 
@@ -7,9 +7,9 @@ use crate::tables::file::FILE;
 
 /// Returns the JSON Schema of a file, for editors.
 ///
-/// It is of draft 7, which the TOML extensions of editors support. It describes fields, types, the
-/// form of texts and the bounds of numbers. It does not describe relations between values, or that
-/// a name must exist: `drip check` checks these.
+/// The schema is of draft 7, which the TOML extensions of editors support. It has fields, types,
+/// the form of texts and the bounds of numbers. It does not describe relations between values, or
+/// that a name must exist: `drip check` checks these.
 pub fn schema() -> Value {
     let mut schema = table_schema(&FILE);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
@@ -37,7 +37,7 @@ fn table_schema(table: &Table) -> Value {
     schema
 }
 
-/// Returns the schema of a field, with its meaning and default.
+/// Returns the schema of a field, with its meaning and its default.
 fn field_schema(field: &Field) -> Value {
     let mut schema = value_schema(&field.form);
     schema["description"] = json!(field.about);
@@ -48,11 +48,11 @@ fn field_schema(field: &Field) -> Value {
     schema
 }
 
-/// Returns the schema of a value.
+/// Returns the schema of a value of this form.
 fn value_schema(form: &Form) -> Value {
     match form {
         Form::Text => json!({ "type": "string" }),
-        Form::Like(pattern) => {
+        Form::Regex(pattern) => {
             json!({ "type": "string", "pattern": format!("^({pattern})$|{VARIABLE}") })
         }
         Form::Word(words) => json!({
@@ -90,5 +90,5 @@ fn value_schema(form: &Form) -> Value {
     }
 }
 
-/// A variable of the environment anywhere in a text.
+/// Regular expression of a variable of the environment, anywhere in a text.
 const VARIABLE: &str = "[$][{][A-Za-z_][A-Za-z0-9_]*[}]";

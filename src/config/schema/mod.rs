@@ -1,7 +1,8 @@
-//! Fields of a file: the tables that its readers use, and the JSON Schema made from them.
+//! Definitions of the tables and fields of a file: names, forms of values, defaults and meanings.
 //!
-//! The schema has exactly the fields that are read. [`Fields`](super::fields::Fields) checks that a
-//! reader requests only fields of its table, and that it requests all of them.
+//! Readers, messages, `show` and the JSON Schema use the same definitions, which the macro `table!`
+//! makes (`table_settings`). [`Fields`](super::fields::Fields) checks in debug builds that a reader
+//! requests all fields of its table, and no others.
 
 mod form;
 mod json;
@@ -19,8 +20,9 @@ pub(super) struct Table {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
+    /// Type of the value, and the form of its text.
     pub(super) form: Form,
-    /// Default as JSON, which is also TOML; `None` if it is not one value.
+    /// Default as JSON, which is also TOML; `None` if the field has none, or not one value.
     pub(super) default: Option<&'static str>,
     /// Example value as JSON, if the field is required.
     pub(super) example: Option<&'static str>,
@@ -61,8 +63,8 @@ impl Table {
 }
 
 impl Field {
-    /// Makes an optional field of this form, without a name or a default.
-    pub const fn of(form: Form) -> Self {
+    /// Makes an optional field of this form. [`described`](Self::described) gives it a name.
+    pub const fn of_form(form: Form) -> Self {
         Self {
             name: "",
             form,
@@ -74,14 +76,14 @@ impl Field {
     }
 
     /// Returns the field with a default, as JSON.
-    pub(super) const fn or(self, default: &'static str) -> Self {
+    pub(super) const fn with_default(self, default: &'static str) -> Self {
         Self {
             default: Some(default),
             ..self
         }
     }
 
-    /// Returns the field as a required one. Messages show `example`.
+    /// Returns the field as a required one. Messages show `example`, which is JSON.
     pub(super) const fn required(self, example: &'static str) -> Self {
         Self {
             example: Some(example),
@@ -89,7 +91,7 @@ impl Field {
         }
     }
 
-    /// Completes the field with the values of its table. A field that has a name keeps it.
+    /// Completes the field with its entry in `table!`. A field that has a name keeps it.
     pub(super) const fn described(
         self,
         name: &'static str,

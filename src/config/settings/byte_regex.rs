@@ -17,9 +17,9 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 /// `.` is any byte except a line feed. `\d`, `\w` and `(?i)` apply to ASCII only.
 #[derive(Clone)]
 pub struct ByteRegex {
-    /// Used to find groups. It also keeps the text of the expression.
+    /// Finds the groups of a match. It also keeps the text of the expression.
     compiled: Regex,
-    /// Used to test for a match. Shared, because settings are cloned.
+    /// Tests for a match. Shared, because settings are cloned.
     automaton: Arc<dense::DFA<Vec<u32>>>,
 }
 
@@ -64,7 +64,7 @@ impl ByteRegex {
                 Self::MAX_SIZE_WITH_GROUPS >> 10
             ));
         }
-        let automaton = automaton(text).ok_or_else(|| {
+        let automaton = build_automaton(text).ok_or_else(|| {
             format!(
                 "the automaton of this regular expression takes more than {} KB; begin it with ^, lower the counts in {{}} or write several routes",
                 Self::MAX_AUTOMATON_SIZE >> 10
@@ -97,7 +97,7 @@ impl ByteRegex {
         found.map_or(&[], |found| found.as_bytes())
     }
 
-    /// Returns whether the expression begins with `^` and this text.
+    /// Returns whether the expression begins with `^` and a literal that begins with this text.
     pub(super) fn begins_with(&self, text: &str) -> bool {
         let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
         let Ok(HirKind::Concat(parts)) = parser.parse(self.compiled.as_str()).map(Hir::into_kind)
@@ -105,23 +105,24 @@ impl ByteRegex {
             return false;
         };
         let mut kinds = parts.iter().map(Hir::kind);
-        let is_at_start = kinds.next() == Some(&HirKind::Look(Look::Start));
-        let literal = kinds.next();
-        is_at_start
-            && matches!(literal, Some(HirKind::Literal(it)) if it.0.starts_with(text.as_bytes()))
+        let has_anchor = kinds.next() == Some(&HirKind::Look(Look::Start));
+        let Some(HirKind::Literal(literal)) = kinds.next() else {
+            return false;
+        };
+        has_anchor && literal.0.starts_with(text.as_bytes())
     }
 }
 
-/// Compiles an expression to at most `largest` bytes.
-fn compile(text: &str, largest: usize) -> Result<Regex, regex::Error> {
+/// Compiles an expression. Fails if that takes more than `max_size` bytes.
+fn compile(text: &str, max_size: usize) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text)
         .unicode(false)
-        .size_limit(largest)
+        .size_limit(max_size)
         .build()
 }
 
 /// Builds the automaton of an expression without syntax errors; `None`: it is too large.
-fn automaton(text: &str) -> Option<dense::DFA<Vec<u32>>> {
+fn build_automaton(text: &str) -> Option<dense::DFA<Vec<u32>>> {
     let limits = dense::Config::new()
         .start_kind(StartKind::Unanchored)
         .dfa_size_limit(Some(ByteRegex::MAX_AUTOMATON_SIZE))
@@ -137,9 +138,9 @@ fn automaton(text: &str) -> Option<dense::DFA<Vec<u32>>> {
         .ok()
 }
 
-/// Returns the last line of the crate's message, which contains the reason.
+/// Returns the reason why an expression is wrong, for a message on one line.
 ///
-/// The other lines show the location.
+/// It is the last line of the error. The other lines show the location.
 fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
@@ -154,6 +155,7 @@ impl fmt::Debug for ByteRegex {
     }
 }
 
+/// Compares the texts of the expressions.
 impl PartialEq for ByteRegex {
     fn eq(&self, other: &Self) -> bool {
         self.compiled.as_str() == other.compiled.as_str()
@@ -182,42 +184,44 @@ mod tests {
 
     #[test]
     fn invalid_or_too_large_expressions_are_refused() {
-        let error = |text: &str| ByteRegex::new(text).unwrap_err();
-        assert!(
-            error("a(?=b)").contains("look-around"),
-            "{}",
-            error("a(?=b)")
-        );
-        assert!(error("(").contains("unclosed group"), "{}", error("("));
-        assert!(error(r"\p{L}").contains("not a regular expression"));
-        assert!(error(&"a".repeat(1001)).contains("at most 1000 bytes"));
-        assert!(error("(a{500}){500}").contains("compiled, takes more than 256 KB"));
+        let automaton = "the automaton of this regular expression takes more";
+        for (text, reason) in [
+            ("a(?=b)", "look-around"),
+            ("(", "unclosed group"),
+            (r"\p{L}", "not a regular expression"),
+            (&*"a".repeat(1001), "at most 1000 bytes"),
+            ("(a{500}){500}", "compiled, takes more than 256 KB"),
+            ("[ab]*a[ab]{50}c", automaton),
+            ("a[ab]{1000}", automaton),
+            ("a.{20}b", automaton),
+        ] {
+            let message = ByteRegex::new(text).unwrap_err();
+            assert!(message.contains(reason), "{text}: {message}");
+        }
         for (text, is_accepted) in [
             ("^/([a-z]{0,60}[0-9]){1,20}$", false),
             ("^/(?:[a-z]{0,60}[0-9]){1,20}$", true),
             ("^/([a-z]{0,60}[0-9]){1,2}$", true),
         ] {
             let refused = ByteRegex::new(text).err();
-            let is_refused = refused.is_some_and(|it| it.contains("with groups, compiled, takes"));
+            let reason = "with groups, compiled, takes";
+            let is_refused = refused.is_some_and(|message| message.contains(reason));
             assert_eq!(is_refused, !is_accepted, "{text}");
             assert_eq!(ByteRegex::new(text).is_ok(), is_accepted, "{text}");
-        }
-        for text in ["[ab]*a[ab]{50}c", "a[ab]{1000}", "a.{20}b"] {
-            assert!(error(text).starts_with("the automaton of"), "{text}");
         }
         assert!(ByteRegex::new("^a[ab]{1000}").is_ok());
     }
 
     #[test]
     fn common_expressions_have_small_automatons() {
-        let texts: String = ('!'..='~').filter(|c| c.is_alphanumeric()).collect();
-        let text = format!("(?i){}", texts.repeat(16));
+        let alphanumerics: String = ('!'..='~').filter(|c| c.is_alphanumeric()).collect();
+        let long = format!("(?i){}", alphanumerics.repeat(16));
         let agents = "(?i)(googlebot|bingbot|yandexbot|duckduckbot|baiduspider|ahrefsbot|semrushbot|mj12bot|\
                       dotbot|petalbot|gptbot|ccbot|claudebot|bytespider|facebookexternalhit|twitterbot|curl|wget|\
                       python-requests|go-http-client|libwww-perl|scrapy|headlesschrome|phantomjs)";
         let queries = "(?i)(union.*select|insert.*into|drop.*table|etc.*passwd)";
         for text in [
-            text.as_str(),
+            &*long,
             agents,
             queries,
             "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
@@ -233,29 +237,25 @@ mod tests {
 
     #[test]
     fn a_long_text_is_compared_in_a_few_milliseconds() {
-        let texts = [
+        let paths = [b"a".repeat(32 << 10), b"abc0-/".repeat(32 << 10)];
+        for text in [
             "^(?:(?:[a-z]{0,50}){0,20})*!",
             "^(?:a?){500}(a*)(a*)(a*)(a*)!",
             "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
             "a[a-z]{9}!",
-        ];
-        let paths = [b"a".repeat(32 << 10), b"abc0-/".repeat(32 << 10)];
-        for text in texts {
+        ] {
             let regex = ByteRegex::new(text).unwrap();
             for path in &paths {
-                #[allow(
-                    clippy::disallowed_methods,
-                    reason = "the time that it takes is the point"
-                )]
-                let took = (0..2).map(|_| {
-                    let began = Instant::now();
+                #[allow(clippy::disallowed_methods, reason = "the test measures the duration")]
+                let durations = (0..2).map(|_| {
+                    let start = Instant::now();
                     assert!(!regex.is_match(&path[..32 << 10]), "{text}");
-                    began.elapsed()
+                    start.elapsed()
                 });
                 // This must hold without optimizations and beside other tests. The crate `regex`
                 // needs a second for the first text.
-                let least = took.min().unwrap_or_default();
-                assert!(least.as_millis() < 100, "{text}: {least:?}");
+                let shortest = durations.min().unwrap_or_default();
+                assert!(shortest.as_millis() < 100, "{text}: {shortest:?}");
             }
         }
     }

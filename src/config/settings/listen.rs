@@ -1,4 +1,4 @@
-//! Addresses for clients: entries of `server.listen`.
+//! Addresses at which clients connect: the entries of `listen` in `[server]`.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -40,11 +40,13 @@ pub enum ListenAddress {
 /// Service at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenService {
-    /// HTTP/1, or HTTP/2 by prior knowledge.
+    /// HTTP/1 without TLS, or HTTP/2 without TLS if the client begins with it (prior knowledge).
     Plain,
     /// HTTP/1 and HTTP/2 over TLS, with the certificates of `[server.tls]`. Never on a Unix socket.
     Tls,
-    /// HTTP without TLS that redirects nearly every request to this port, over TLS.
+    /// HTTP without TLS that redirects requests to this port, over TLS.
+    ///
+    /// Only the checks of a certificate authority are served.
     Redirect(NonZeroU16),
 }
 

@@ -1,6 +1,7 @@
-//! Checked settings of a gateway.
+//! Checked settings of a gateway, as the rest of the program uses them.
 //!
-//! The structs of the file's tables are in `tables`. The modules here have the types of values.
+//! [`Settings`] has one value per table of the file. The structs of these tables are in `tables`.
+//! The modules here have types of single values.
 
 mod byte_regex;
 mod listen;
@@ -40,15 +41,15 @@ use super::{Jwt, Log, NamedFile, Origin, Problem, Redis, Route, Server, Zone};
 pub struct Settings {
     /// `[server]`: addresses, workers, and timeouts and limits for clients.
     pub server: Server,
-    /// In the order of the file; never empty.
+    /// `[origins.NAME]`: backends. In the order of the file; never empty.
     pub origins: Vec<Origin>,
-    /// In the order of the file; may be empty.
+    /// `[zones.NAME]`: sets of buckets. In the order of the file; may be empty.
     pub zones: Vec<Zone>,
-    /// In the order of the file; may be empty.
+    /// `[jwt.NAME]`: verification of tokens. In the order of the file; may be empty.
     pub jwt: Arc<[Jwt]>,
     /// Redis that keeps shared zones.
     pub redis: Redis,
-    /// In the order of the file; never empty.
+    /// `[[routes]]`: which requests go to which origin. In the order of the file; never empty.
     pub routes: Vec<Route>,
     /// Levels, formats and destinations of the logs.
     pub log: Log,
@@ -56,9 +57,9 @@ pub struct Settings {
     pub named: Vec<NamedFile>,
     /// Warnings about legal values that are probably mistakes, sorted by location.
     pub warnings: Vec<Problem>,
-    /// Values with variables of the environment before expansion.
+    /// Values with variables of the environment, as the file writes them.
     ///
-    /// The key is the path to the value, such as `redis` and `url`.
+    /// The key is the list of names that lead to the value, such as `redis` and `url`.
     pub from_environment: BTreeMap<Vec<String>, String>,
 }
 
@@ -67,7 +68,8 @@ impl Settings {
     ///
     /// The rate of the origin then counts units of cost.
     pub fn has_costs(&self, origin: &str) -> bool {
-        let Some(index) = self.origins.iter().position(|it| it.name == origin) else {
+        let mut origins = self.origins.iter();
+        let Some(index) = origins.position(|known| known.name == origin) else {
             return false;
         };
         let mut routes = self.routes.iter();
@@ -106,7 +108,7 @@ impl Settings {
         settings.redis.url = settings.redis.url.without_password();
         for zone in settings.zones.iter_mut().filter(|zone| is_masked(zone)) {
             zone.plans = zone.plans.masked(&zone.name);
-            // Text beside variables of the environment may be a key.
+            // A key that consists of a text and a variable would show the text.
             settings.from_environment.retain(|path, _| {
                 let path: Vec<&str> = path.iter().map(String::as_str).collect();
                 !matches!(path[..], ["zones", name, "plans", _, "keys", ..] if name == zone.name)
@@ -135,7 +137,7 @@ impl Settings {
             limit.limit.in_flight
         };
         let routes = self.routes.iter();
-        let routes: HashMap<_, &Route> = routes.map(|it| (it.selector(), it)).collect();
+        let routes: HashMap<_, &Route> = routes.map(|route| (route.selector(), route)).collect();
         let changes = earlier.routes.iter().filter_map(|old_route| {
             let old_limit = in_flight(earlier, old_route)?;
             let route = routes.get(&old_route.selector());
@@ -153,7 +155,7 @@ mod tests {
     use crate::parse;
 
     #[test]
-    fn the_least_burst_of_a_zone_is_of_the_limits_in_which_requests_wait() {
+    fn only_limits_in_which_requests_wait_count_for_the_least_burst_of_a_zone() {
         let zone = |name| format!("[zones.{name}]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n");
         let mut text = "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n".to_owned();
         text.extend(["queued", "at_once", "unused"].map(zone));
@@ -164,8 +166,9 @@ mod tests {
             "zone = \"queued\", burst = 0",
             "zone = \"at_once\", burst = 7, nodelay = true",
         ];
-        text.extend(limits.iter().enumerate().map(|(nth, limit)| {
-            format!("[[routes]]\npath = \"/{nth}\"\norigin = \"app\"\nlimits = [{{ {limit} }}]\n")
+        text.extend(limits.iter().enumerate().map(|(index, limit)| {
+            let path = format!("[[routes]]\npath = \"/{index}\"\norigin = \"app\"\n");
+            format!("{path}limits = [{{ {limit} }}]\n")
         }));
         let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
         assert_eq!(settings.least_bursts(), [Some(5), None, None]);

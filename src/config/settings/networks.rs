@@ -1,4 +1,7 @@
-//! Networks of clients: `allow` and `deny` of a route, and peers such as trusted proxies.
+//! Lists of networks, and whether an address is in them.
+//!
+//! `allow` and `deny` of a route decide which clients it serves. Other lists have peers, such as
+//! trusted proxies. A peer is the other end of a connection: a client, or a proxy in front of it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;
@@ -22,16 +25,16 @@ pub struct Networks {
 /// The most specific network decides. `deny` decides if a network is in both lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientNetworks {
-    /// Access per network: `true` for allowed.
+    /// Whether the clients of a network are allowed.
     is_allowed: HashMap<IpNet, bool, RandomState>,
     /// Prefix lengths of the networks. A client is looked up once per length, the longest first.
     lengths: BTreeSet<u8>,
-    /// Access of clients outside of all networks, and of clients on Unix sockets.
+    /// Whether clients outside of all networks are allowed, and clients on Unix sockets.
     allows_others: bool,
 }
 
 impl ClientNetworks {
-    /// Joins both lists. With an `allow`, clients outside of all networks are refused.
+    /// Makes the rules of both lists. With an `allow`, clients outside of all networks are refused.
     pub fn new(allow: Option<&Networks>, deny: Option<&Networks>) -> Self {
         let mut is_allowed = HashMap::default();
         for (networks, access) in [(allow, true), (deny, false)] {
@@ -46,12 +49,14 @@ impl ClientNetworks {
     }
 
     /// Returns whether a client is served. `None`: a client on a Unix socket, which has no address.
-    pub fn serve(&self, address: Option<IpAddr>) -> bool {
+    pub fn serves(&self, address: Option<IpAddr>) -> bool {
         let most_specific = address.and_then(|address| {
             let found = self.most_specific(address);
-            let embedded = embedded_ipv4(address).and_then(|it| self.most_specific(it.into()));
+            // An IPv4 network is as specific as the IPv6 network of its addresses in NAT64.
+            let embedded = embedded_ipv4(address).and_then(|ipv4| self.most_specific(ipv4.into()));
             let embedded = embedded.map(|(length, access)| (length + NAT64_LENGTH, access));
             let both = found.into_iter().chain(embedded);
+            // Of two equally long prefixes, the one without access decides.
             both.max_by_key(|(length, access)| (*length, !access))
         });
         most_specific.map_or(self.allows_others, |(_, access)| access)
@@ -60,12 +65,13 @@ impl ClientNetworks {
     /// Returns whether the most specific network around this address is in `allow`.
     ///
     /// Ignores the IPv4 address in a NAT64 address.
-    fn allows(&self, address: IpAddr) -> bool {
+    fn is_in_allow(&self, address: IpAddr) -> bool {
         self.most_specific(address)
             .is_some_and(|(_, access)| access)
     }
 
-    /// Returns the prefix length of the most specific network with this address, and its access.
+    /// Returns the prefix length of the most specific network with this address, and whether it is
+    /// allowed.
     fn most_specific(&self, address: IpAddr) -> Option<(u8, bool)> {
         let mut lengths = self.lengths.iter().rev();
         lengths.find_map(|length| {
@@ -80,8 +86,9 @@ impl ClientNetworks {
 pub struct Peers {
     /// Peers with an address.
     pub networks: Networks,
-    /// Includes all programs that connect to a Unix socket: `"unix:"`.
+    /// Whether the list contains all programs that connect to a Unix socket: `"unix:"`.
     pub has_unix: bool,
+    /// The same networks, for a fast lookup.
     by_address: ClientNetworks,
 }
 
@@ -96,17 +103,17 @@ impl Peers {
     }
 
     /// Returns whether the list contains a peer. `None` is a peer on a Unix socket.
-    pub fn contain(&self, peer: Option<IpAddr>) -> bool {
+    pub fn contains(&self, peer: Option<IpAddr>) -> bool {
         match peer {
             // The IPv4 address in a NAT64 address is another peer. Treating it as the same would
             // extend trust.
-            Some(peer) => self.by_address.allows(peer),
+            Some(peer) => self.by_address.is_in_allow(peer),
             None => self.has_unix,
         }
     }
 }
 
-/// Prefix length of `64:ff9b::/96`.
+/// Prefix length of `64:ff9b::/96`, in which a NAT64 gateway embeds IPv4 addresses.
 const NAT64_LENGTH: u8 = 96;
 
 /// Returns the IPv4 address in an address of NAT64 or SIIT.
@@ -139,18 +146,19 @@ mod tests {
 
     use super::*;
 
-    fn networks(list: &[&str]) -> Option<Networks> {
-        let list: Vec<IpNet> = list.iter().map(|it| it.parse().unwrap()).collect();
+    /// Returns a list of a route; `None` if it is empty.
+    fn networks(list: Vec<IpNet>) -> Option<Networks> {
         (!list.is_empty()).then_some(Networks { list, file: None })
     }
 
     #[test]
     fn the_most_specific_network_decides_and_deny_among_equals() {
+        let parse = |list: &[&str]| networks(list.iter().map(|it| it.parse().unwrap()).collect());
         let rules = |allow: &[&str], deny: &[&str]| {
-            ClientNetworks::new(networks(allow).as_ref(), networks(deny).as_ref())
+            ClientNetworks::new(parse(allow).as_ref(), parse(deny).as_ref())
         };
         let serves =
-            |rules: &ClientNetworks, address: &str| rules.serve(Some(address.parse().unwrap()));
+            |rules: &ClientNetworks, address: &str| rules.serves(Some(address.parse().unwrap()));
         // A NAT64 address is in the networks of its IPv4 address, too.
         let nat64 = rules(
             &["64:ff9b::/96", "64:ff9b::c000:207/128", "10.9.9.0/24"],
@@ -169,16 +177,16 @@ mod tests {
             assert_eq!(serves(&nat64, address), expected, "{address}");
         }
         let all = rules(&["0.0.0.0/0", "::/0"], &[]);
-        assert!(serves(&all, "ffff::") && !all.serve(None));
+        assert!(serves(&all, "ffff::") && !all.serves(None));
     }
 
-    /// Reference: compares the address with each network.
-    fn one_by_one(allow: &[IpNet], deny: &[IpNet], address: IpAddr) -> bool {
-        let longest = |list: &[IpNet]| {
-            let around = list.iter().filter(|it| it.contains(&address));
+    /// Reference: decides by comparing the address with each network.
+    fn serves_one_by_one(allow: &[IpNet], deny: &[IpNet], address: IpAddr) -> bool {
+        let longest_prefix = |list: &[IpNet]| {
+            let around = list.iter().filter(|network| network.contains(&address));
             around.map(IpNet::prefix_len).max()
         };
-        match (longest(allow), longest(deny)) {
+        match (longest_prefix(allow), longest_prefix(deny)) {
             (None, None) => allow.is_empty(),
             (allow, deny) => allow > deny,
         }
@@ -188,8 +196,10 @@ mod tests {
         #![proptest_config(testing::config())]
 
         #[test]
-        fn it_decides_as_a_comparison_with_each_network(
+        fn a_decision_is_that_of_a_comparison_with_each_network(
+            // Whether IPv4, whether allowed, quarter of the last byte, and number of host bits.
             rules in prop::collection::vec((any::<bool>(), any::<bool>(), 0u8..4, 0u8..=8), 1..12),
+            // Whether IPv4, and the last byte.
             addresses in prop::collection::vec((any::<bool>(), any::<u8>()), 20),
         ) {
             // Few addresses, at both ends of the range, so that networks often overlap.
@@ -210,14 +220,12 @@ mod tests {
                 let list = if is_allowed { &mut allow } else { &mut deny };
                 list.push(network.unwrap().trunc());
             }
-            let of = |list: &Vec<IpNet>| {
-                (!list.is_empty()).then(|| Networks { list: list.clone(), file: None })
-            };
-            let networks = ClientNetworks::new(of(&allow).as_ref(), of(&deny).as_ref());
+            let (allow_list, deny_list) = (networks(allow.clone()), networks(deny.clone()));
+            let rules = ClientNetworks::new(allow_list.as_ref(), deny_list.as_ref());
             for (is_v4, number) in addresses {
                 let address = address(is_v4, number);
-                let expected = one_by_one(&allow, &deny, address);
-                prop_assert_eq!(networks.serve(Some(address)), expected, "{}", address);
+                let expected = serves_one_by_one(&allow, &deny, address);
+                prop_assert_eq!(rules.serves(Some(address)), expected, "{}", address);
             }
         }
     }

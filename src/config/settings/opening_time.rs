@@ -1,4 +1,4 @@
-//! Opening time of a waiting room.
+//! Opening time of a waiting room, with an offset from UTC: `2026-12-01T10:00:00+01:00`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +38,7 @@ impl FromStr for OpeningTime {
     }
 }
 
-/// Date, time, and an offset from UTC or nothing.
+/// Form of a date with a time. The group captures the offset from UTC, or an empty text.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     let date_and_time = "[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}(?:[.][0-9]{1,9})?";
     let form = format!("^{date_and_time}(Z|[+-][0-9]{{2}}:[0-9]{{2}}|)$");
@@ -65,11 +65,8 @@ mod tests {
             ("1970-01-01T00:00:00Z", 0),
         ] {
             let time: OpeningTime = text.parse().unwrap();
-            assert_eq!(
-                time.at,
-                Moment::from_nanos(seconds * 1_000_000_000),
-                "{text}"
-            );
+            let expected = Moment::from_nanos(seconds * 1_000_000_000);
+            assert_eq!(time.at, expected, "{text}");
             assert_eq!(time.to_string(), text);
         }
     }

@@ -1,4 +1,6 @@
-//! Pages: files that clients get instead of the gateway's own short texts.
+//! Pages: files that clients get instead of the gateway's own short texts, such as `Bad Gateway`.
+//!
+//! `tables::page` reads the files.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -63,22 +65,24 @@ words! {
 const COMMON_VALUES: usize = 3;
 
 impl PageContent {
-    /// Reads a page. Other names in double braces stay text: scripts may have such templates.
+    /// Parses a page. Unknown names in double braces stay text: scripts may have such templates.
     pub fn parse(media: Media, text: &str) -> Self {
-        Self::with_values(media, text, &PageValue::WORDS[..COMMON_VALUES])
+        Self::parse_with(media, text, &PageValue::WORDS[..COMMON_VALUES])
     }
 
-    /// Reads the HTML page of a waiting room, which has more values.
+    /// Parses the HTML page of a waiting room, which has more values.
     pub fn parse_room(text: &str) -> Self {
-        Self::with_values(Media::Html, text, PageValue::WORDS)
+        Self::parse_with(Media::Html, text, PageValue::WORDS)
     }
 
-    fn with_values(media: Media, text: &str, known: &[(&str, PageValue)]) -> Self {
+    /// Parses a page with the placeholders `known`.
+    fn parse_with(media: Media, text: &str, known: &[(&str, PageValue)]) -> Self {
+        // `plain`: the text since the last placeholder. `rest`: the text that is not parsed yet.
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, behind)) = rest.split_once("{{") {
             plain.push_str(before);
             let placeholder = behind.split_once("}}").and_then(|(name, after)| {
-                let (_, value) = known.iter().find(|it| it.0 == name.trim())?;
+                let (_, value) = known.iter().find(|(word, _)| *word == name.trim())?;
                 Some((*value, after))
             });
             if let Some((value, after)) = placeholder {
@@ -124,7 +128,7 @@ pub enum Media {
 
 impl Media {
     /// Returns the media type for the extension of a file name.
-    pub fn of(file: &Path) -> Self {
+    pub fn of_file(file: &Path) -> Self {
         let extension = file.extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
             Some("html" | "htm") => Self::Html,
@@ -162,9 +166,8 @@ impl Media {
             let _ = match self {
                 _ if is_plain(c) => escaped.write_char(c),
                 Self::Json => {
-                    let mut units = [0; 2];
-                    let units = c.encode_utf16(&mut units);
-                    let mut units = units.iter();
+                    let mut buffer = [0; 2];
+                    let mut units = c.encode_utf16(&mut buffer).iter();
                     units.try_for_each(|unit| write!(escaped, "\\u{unit:04x}"))
                 }
                 _ => write!(escaped, "&#{};", u32::from(c)),
@@ -193,9 +196,9 @@ pub enum PageChoice {
 pub struct Pages(Vec<(Statuses, PageChoice)>);
 
 impl Pages {
-    /// Makes pages from a list in which each status is covered by one entry of its kind.
+    /// Makes pages from a list in which each status and each class of statuses occurs at most once.
     pub fn new(mut pages: Vec<(Statuses, PageChoice)>) -> Self {
-        // An exact status precedes the class of statuses that contains it.
+        // An exact status, up to 599, precedes each class, whose sort key is 4000 or more.
         pages.sort_by_key(|(statuses, _)| match statuses {
             Statuses::One(status) => *status,
             Statuses::Class(class) => class * 1000,
@@ -204,7 +207,7 @@ impl Pages {
     }
 
     /// Returns the page of a status, if it has one.
-    pub fn of(&self, status: u16) -> Option<&PageChoice> {
+    pub fn get(&self, status: u16) -> Option<&PageChoice> {
         let mut pages = self.0.iter();
         let found = pages.find(|(statuses, _)| statuses.has(status))?;
         Some(&found.1)
@@ -221,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_known_names_in_double_braces_are_filled() {
+    fn only_known_names_in_double_braces_are_placeholders() {
         let text = |text: &str| PagePart::Text(text.into());
         let value = PagePart::Value;
         for (page, parts) in [
@@ -244,23 +247,18 @@ mod tests {
             ("{{{{status}}", vec![text("{{"), value(PageValue::Status)]),
             ("{ {status}}", vec![text("{ {status}}")]),
         ] {
-            assert_eq!(
-                PageContent::parse(Media::Html, page).parts(),
-                parts,
-                "{page}"
-            );
+            let content = PageContent::parse(Media::Html, page);
+            assert_eq!(content.parts(), parts, "{page}");
         }
     }
 
     #[test]
-    fn a_value_stays_a_value_in_each_type() {
+    fn a_value_is_escaped_for_each_media_type() {
         let value = "<script>\"\\'`= \u{e9}\u{1f600}";
         assert_eq!(Media::Plain.escape(value), value);
+        let escaped = "&#60;script&#62;&#34;&#92;&#39;&#96;&#61;&#32;&#233;&#128512;";
         for media in [Media::Html, Media::Xml, Media::Svg] {
-            assert_eq!(
-                media.escape(value),
-                "&#60;script&#62;&#34;&#92;&#39;&#96;&#61;&#32;&#233;&#128512;"
-            );
+            assert_eq!(media.escape(value), escaped);
             assert_eq!(media.escape("0-a_b.c:d/e+f"), "0-a_b.c:d/e+f");
         }
         let json = format!("\"{}\"", Media::Json.escape(value));

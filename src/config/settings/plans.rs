@@ -1,4 +1,4 @@
-//! Plans of a zone, by key.
+//! Plans of a zone: a plan gives other limits to some keys, and each key has at most one plan.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +11,11 @@ use crate::mask::mask_key;
 /// Plans of a zone, with the plan of each key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plans {
+    /// All plans, in the order of the file.
     in_order: Arc<[Plan]>,
+    /// Index of each key's plan.
     by_key: Arc<HashMap<Box<[u8]>, usize, RandomState>>,
+    /// Whether a plan gives its keys a class.
     has_classes: bool,
 }
 
@@ -44,19 +47,19 @@ impl Plans {
         self.by_key.is_empty()
     }
 
-    /// Returns whether a plan gives its keys a class.
+    /// Returns whether a plan gives its keys a class: a group of requests at an origin's gate.
     pub fn have_classes(&self) -> bool {
         self.has_classes
     }
 
     /// Returns the plan of a key, if it has one.
-    pub fn of(&self, key: &[u8]) -> Option<&Plan> {
+    pub fn plan_of(&self, key: &[u8]) -> Option<&Plan> {
         self.get(self.index_of(key)?)
     }
 
     /// Returns the name of a key's plan, if it has one.
     pub fn name_of(&self, key: &[u8]) -> Option<&str> {
-        self.of(key).map(|plan| &*plan.name)
+        self.plan_of(key).map(|plan| &*plan.name)
     }
 
     /// Returns the index of a key's plan in the order of the file, if it has one.
@@ -64,7 +67,7 @@ impl Plans {
         self.by_key.get(key).copied()
     }
 
-    /// Returns whether each key has the same rate as in other plans.
+    /// Returns whether `other` has plans of the same rates and the same keys, in the same order.
     pub(crate) fn have_rates_of(&self, other: &Self) -> bool {
         let rates = |plans: &Self| -> Vec<_> { plans.iter().map(|plan| plan.rate).collect() };
         rates(self) == rates(other) && self.by_key == other.by_key
@@ -89,8 +92,8 @@ impl Plans {
     /// Returns the keys of the plan with this index, in any order.
     pub(crate) fn keys_of(&self, index: usize) -> impl Iterator<Item = &[u8]> {
         let keys = self.by_key.iter();
-        keys.filter(move |(_, plan)| **plan == index)
-            .map(|(key, _)| &**key)
+        let keys = keys.filter(move |(_, plan)| **plan == index);
+        keys.map(|(key, _)| &**key)
     }
 
     /// Returns all plans, in the order of the file.

@@ -1,4 +1,6 @@
-//! Request fields, cookies and query arguments that drip's decisions depend on.
+//! Names of the request fields, cookies and query arguments that drip's decisions depend on.
+//!
+//! drip refuses or edits a request from which it and the origin could read different values.
 
 use std::sync::Arc;
 
@@ -6,15 +8,15 @@ use super::{Matcher, MatcherInput};
 use crate::spelling::{is_field, is_same_field};
 use crate::{CostRule, KeyTemplate, Origin, Route, Variable, Zone};
 
-/// Fields and query arguments that the limits, `collapse` and the conditions of a route read.
+/// Fields, cookies and query arguments that drip reads for a route.
 ///
 /// The gateway and the origin must read the same value from them, or a client could bypass a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestInputs {
+    /// Inputs of this route.
     own: InputNames,
-    /// Inputs of the conditions of all routes.
-    ///
-    /// A request also reaches this route because it does not meet the conditions of others.
+    /// Inputs of the conditions of all routes. They matter for this route, too: a request may reach
+    /// it because it does not meet the conditions of another one.
     conditions: Arc<InputNames>,
 }
 
@@ -27,28 +29,6 @@ pub(crate) struct InputNames {
     /// Names of query arguments.
     arguments: Vec<String>,
 }
-
-/// Fields whose lines form one list (RFC 9110, section 5.3), or that are checked elsewhere.
-///
-/// A key contains all lines of such a field.
-const LISTS: [&str; 16] = [
-    "accept",
-    "accept-charset",
-    "accept-encoding",
-    "accept-language",
-    "cache-control",
-    "connection",
-    "cookie",
-    "forwarded",
-    "host",
-    "if-match",
-    "if-none-match",
-    "pragma",
-    "te",
-    "trailer",
-    "via",
-    "x-forwarded-for",
-];
 
 impl InputNames {
     /// Collects the inputs of the conditions of all routes.
@@ -132,8 +112,17 @@ impl RequestInputs {
     }
 
     /// Returns whether a request may have this field at most once, if drip reads the field.
+    ///
+    /// The lines of the other fields form one list (RFC 9110, section 5.3), and a key contains all
+    /// of them, or the field is checked elsewhere.
+    #[rustfmt::skip]
     pub fn is_single(name: &str) -> bool {
-        !LISTS.contains(&name)
+        !matches!(
+            name,
+            "accept" | "accept-charset" | "accept-encoding" | "accept-language" | "cache-control"
+                | "connection" | "cookie" | "forwarded" | "host" | "if-match" | "if-none-match"
+                | "pragma" | "te" | "trailer" | "via" | "x-forwarded-for"
+        )
     }
 
     /// Returns the fields that a request may have at most once.
@@ -142,7 +131,7 @@ impl RequestInputs {
         fields.filter(|name| Self::is_single(name))
     }
 
-    /// Returns the names of the cookies.
+    /// Returns the names of the cookies that the route reads.
     pub fn cookies(&self) -> &[String] {
         &self.own.cookies
     }
@@ -154,24 +143,27 @@ impl RequestInputs {
         [&self.own.cookies, &self.conditions.cookies]
     }
 
-    /// Returns the names of the query arguments.
+    /// Returns the names of the query arguments that the route reads.
     pub fn arguments(&self) -> &[String] {
         &self.own.arguments
     }
 
     /// Returns whether drip reads a field of this name, also for a condition of another route.
     ///
-    /// `underscores`: `_` counts as `-`.
+    /// `underscores`: whether `_` counts as `-`.
     pub fn reads(&self, name: &[u8], underscores: bool) -> bool {
         self.all_fields()
             .any(|known| is_field(known, name, underscores))
     }
 
     /// Returns whether some programs treat a field of this name as one that drip reads.
-    pub fn seem_to_read(&self, name: &[u8]) -> bool {
+    ///
+    /// An example is `X_Api_Key`, which CGI programs confuse with `X-Api-Key`.
+    pub fn reads_similar_name(&self, name: &[u8]) -> bool {
         self.all_fields().any(|known| is_same_field(known, name))
     }
 
+    /// Returns the names of all fields that drip reads, also for a condition of another route.
     fn all_fields(&self) -> impl Iterator<Item = &String> {
         self.own.fields.iter().chain(&self.conditions.fields)
     }

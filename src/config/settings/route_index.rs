@@ -1,4 +1,4 @@
-//! Finds the route of a request among many.
+//! Index of routes, which finds the route of a request among many.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,8 +14,11 @@ use crate::{HostPattern, Route};
 /// every host.
 #[derive(Debug, Default)]
 pub struct RouteIndex {
+    /// Routes with an exact path, by that path.
     exact: Map<Box<[u8]>, ByHost>,
+    /// Routes whose path is a regular expression.
     regexes: ByHost,
+    /// Routes whose path is a prefix, by that prefix.
     prefixes: Map<Box<[u8]>, ByHost>,
     /// Lengths of the prefixes, the longest first.
     lengths: Vec<usize>,
@@ -23,9 +26,9 @@ pub struct RouteIndex {
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// Indices of routes by host. A list has routes with more conditions first.
+/// Indices of routes by host. A list begins with the routes that have the most conditions.
 ///
-/// Routes with as many conditions are in the order of the file.
+/// Routes with equally many conditions are in the order of the file.
 #[derive(Debug, Default)]
 struct ByHost {
     /// By the name of the host.
@@ -51,11 +54,11 @@ impl ByHost {
         }
     }
 
-    /// Returns the first route that `takes` the request.
+    /// Returns the first route that takes the request, as the function `takes` decides.
     ///
-    /// Routes that name the host come first, then those with the longest wildcard, and last those
-    /// for every host. `host`: `None` if it is unknown. Then each route that names hosts precedes
-    /// those for every host.
+    /// Routes that name the host come first, then routes with the longest wildcard, and last routes
+    /// for every host. `host`: `None` if it is unknown. Then all routes that name hosts or
+    /// wildcards come before the routes for every host.
     fn first(
         &self,
         routes: &[Route],
@@ -154,10 +157,10 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    /// Reference: compares the request with each route.
+    /// Reference: finds the route by comparing the request with each route.
     ///
     /// If the host is unknown, a route that names a host counts as naming it.
-    fn one_by_one(
+    fn find_one_by_one(
         routes: &[Route],
         path: &[u8],
         host: Option<&str>,
@@ -171,11 +174,8 @@ mod tests {
         };
         let by_host = |route: &Route| {
             let Some(host) = host else {
-                return Some(if route.hosts.is_empty() {
-                    0
-                } else {
-                    usize::MAX
-                });
+                let is_for_every_host = route.hosts.is_empty();
+                return Some(if is_for_every_host { 0 } else { usize::MAX });
             };
             let ranks = route.hosts.iter().filter_map(|pattern| match pattern {
                 HostPattern::Exact(name) => (name == host).then_some(usize::MAX),
@@ -198,17 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_what_a_comparison_with_each_route_finds() {
-        let paths = [
-            "/",
-            "/a",
-            "/a/",
-            "/a/b",
-            "= /a",
-            "= /a/b",
-            "regex:^/a",
-            "regex:b$",
-        ];
+    fn the_index_finds_what_a_comparison_with_each_route_finds() {
+        let (prefixes, exact) = (["/", "/a", "/a/", "/a/b"], ["= /a", "= /a/b"]);
+        let paths = [&prefixes[..], &exact, &["regex:^/a", "regex:b$"]].concat();
         let hosts = [
             "",
             "host = \"x.test\"\n",
@@ -217,17 +209,13 @@ mod tests {
             "match = { \"query:a\" = \"1\" }\n",
             "match = { \"query:a\" = \"1\", \"query:b\" = \"1\" }\n",
         ];
-        let methods = [
-            "",
-            "methods = [\"GET\"]\n",
-            "methods = [\"POST\", \"PUT\"]\n",
-        ];
+        let (get, others) = ("methods = [\"GET\"]\n", "methods = [\"POST\", \"PUT\"]\n");
         let mut tables = Vec::new();
         for path in paths {
             for host in hosts {
-                for method in methods {
+                for methods in ["", get, others] {
                     let table = "[[routes]]\norigin = \"app\"\n";
-                    tables.push(format!("{table}path = \"{path}\"\n{host}{method}"));
+                    tables.push(format!("{table}path = \"{path}\"\n{host}{methods}"));
                 }
             }
         }
@@ -240,6 +228,7 @@ mod tests {
                 let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
                 let index = RouteIndex::new(&settings.routes);
                 for path in ["/", "/a", "/a/", "/a/b", "/a/bb", "/c", "/cb", ""] {
+                    // A host, and the highest number of conditions that the request meets.
                     for (host, met) in [
                         (Some("x.test"), 0),
                         (Some("y.test"), 1),
@@ -253,9 +242,10 @@ mod tests {
                         for method in [None, Some("GET"), Some("PUT"), Some("HEAD")] {
                             let meets = |route: &Route| route.conditions.len() <= met;
                             let routes = &settings.routes;
-                            let expected = one_by_one(routes, path.as_bytes(), host, method, meets);
+                            let bytes = path.as_bytes();
+                            let expected = find_one_by_one(routes, bytes, host, method, meets);
                             let method = method.map(str::as_bytes);
-                            let found = index.find(routes, path.as_bytes(), host, method, meets);
+                            let found = index.find(routes, bytes, host, method, meets);
                             assert_eq!(found, expected, "{path} {host:?} {method:?} in {text}");
                         }
                     }

@@ -1,4 +1,7 @@
-//! Conditions of a route on paths, hosts, fields, query arguments and cookies.
+//! Conditions for a request to belong to a route: on its path, host, fields, query arguments and
+//! cookies.
+//!
+//! `route_index` finds the route of a request. `tables::route_match` reads these values.
 
 use std::fmt;
 
@@ -100,7 +103,7 @@ pub enum MatcherInput {
 /// Required value of a part of a request. A missing part has no value, not an empty one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MatcherValue {
-    /// These bytes. Empty: the part is present and empty.
+    /// The value consists of these bytes. Empty: the part is present and empty.
     Equal(String),
     /// The expression matches in the value.
     Regex(ByteRegex),
@@ -147,15 +150,14 @@ mod tests {
 
     #[test]
     fn a_missing_value_meets_no_condition() {
-        let input = MatcherInput::Query("debug".to_owned());
-        let of = |value| Matcher {
-            input: input.clone(),
+        let matcher = |value| Matcher {
+            input: MatcherInput::Query("debug".to_owned()),
             value,
         };
-        let empty = of(MatcherValue::Equal(String::new()));
+        let empty = matcher(MatcherValue::Equal(String::new()));
         assert!(empty.is_met_by(Some(b"")));
         assert!(!empty.is_met_by(Some(b"1")) && !empty.is_met_by(None));
-        let regex = of(MatcherValue::Regex(ByteRegex::new("^on|^$").unwrap()));
+        let regex = matcher(MatcherValue::Regex(ByteRegex::new("^on|^$").unwrap()));
         assert!(regex.is_met_by(Some(b"only")) && regex.is_met_by(Some(b"")));
         assert!(!regex.is_met_by(Some(b"off")) && !regex.is_met_by(None));
     }
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_expression_sees_bytes() {
+    fn a_regular_expression_is_compared_with_bytes() {
         for (text, path, expected) in [
             ("^/u/[0-9]+$", &b"/u/12"[..], true),
             ("^/u/[0-9]+$", b"/u/12\n", false),
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_regular_expression_is_seen_if_it_is_plain() {
+    fn a_regular_expression_begins_with_a_text_only_if_all_its_matches_do() {
         for (text, begin, expected) in [
             ("^/v1/[0-9]", "/v1/", true),
             (r"^/v\-1\.0/", "/v-1.0", true),

@@ -1,4 +1,4 @@
-//! Response statuses in settings, such as `"503"` and `"5xx"`.
+//! Response statuses in the configuration: one, such as `"503"`, or a class, such as `"5xx"`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub enum Statuses {
 }
 
 impl Statuses {
-    /// Returns whether this status is among them.
+    /// Returns whether this is `status`, or the class of `status`.
     pub fn has(self, status: u16) -> bool {
         match self {
             Self::One(known) => known == status,
@@ -21,7 +21,7 @@ impl Statuses {
         }
     }
 
-    /// Returns the first digit.
+    /// Returns the first digit of the statuses.
     pub fn class(self) -> u16 {
         match self {
             Self::One(status) => status / 100,
@@ -36,6 +36,7 @@ impl FromStr for Statuses {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FORM: &str =
             "a status is from 200 to 599, or one of \"2xx\", \"3xx\", \"4xx\", \"5xx\"";
+        // Rejects a sign, which `parse` would accept.
         let number = |text: &str| {
             let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
             text.parse::<u16>().ok().filter(|_| is_number)

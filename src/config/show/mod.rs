@@ -1,4 +1,7 @@
-//! Writes settings as a `gateway.toml`.
+//! Writes settings as a `gateway.toml`, for `drip show`, the API and `changes`.
+//!
+//! Each table of the settings gives its rows: names of fields with their values as TOML. `changes`
+//! compares the settings in this form.
 
 #[cfg(test)]
 mod tests;
@@ -11,51 +14,54 @@ use super::toml_string::toml_string;
 
 /// Writes settings as a `gateway.toml` with all values. It reads back as the same settings.
 pub fn show(settings: &Settings) -> String {
-    let mut out = Writer {
+    let mut writer = Writer {
         text: String::new(),
         path: Vec::new(),
         settings,
     };
-    out.table("server", &["server"], settings.server.shown(settings));
+    writer.write_table("server", &["server"], settings.server.shown_rows(settings));
     for origin in &settings.origins {
-        out.named("origins", &origin.name, origin.shown(settings));
+        writer.write_named("origins", &origin.name, origin.shown_rows(settings));
     }
     for zone in &settings.zones {
-        out.named("zones", &zone.name, zone.shown(settings));
+        writer.write_named("zones", &zone.name, zone.shown_rows(settings));
     }
     for jwt in settings.jwt.iter() {
-        out.named("jwt", &jwt.name, jwt.shown(settings));
+        writer.write_named("jwt", &jwt.name, jwt.shown_rows(settings));
     }
-    out.table("redis", &["redis"], settings.redis.shown(settings));
+    writer.write_table("redis", &["redis"], settings.redis.shown_rows(settings));
     for (index, route) in settings.routes.iter().enumerate() {
         let path = [ROUTES, &index.to_string()];
-        out.table(ROUTES, &path, route.rows(settings));
+        writer.write_table(ROUTES, &path, route.rows(settings));
     }
-    out.table("log", &["log"], settings.log.shown(settings));
-    out.text
+    writer.write_table("log", &["log"], settings.log.shown_rows(settings));
+    writer.text
 }
 
-/// Title of the list of routes.
+/// Title of the tables of routes, which are written `[[routes]]`.
 const ROUTES: &str = "routes";
 
-/// The text that has been written so far.
+/// Writes the tables of a file, one after another.
 struct Writer<'s> {
+    /// The text that has been written so far.
     text: String,
     /// Names that lead to the current table.
     path: Vec<String>,
+    /// The settings that are written. They know which values have variables of the environment.
     settings: &'s Settings,
 }
 
 impl Writer<'_> {
-    /// Writes the table of this name in the table `kind`.
-    fn named(&mut self, kind: &str, name: &str, rows: Rows) {
-        self.table(&format!("{kind}.{}", key(name)), &[kind, name], rows);
+    /// Writes the table `[kind.name]`, such as `[zones.per_client]`.
+    fn write_named(&mut self, kind: &str, name: &str, rows: Rows) {
+        self.write_table(&format!("{kind}.{}", toml_key(name)), &[kind, name], rows);
     }
 
-    /// Writes the table at `path`, and then its inner tables.
+    /// Writes a table, and then its inner tables.
     ///
-    /// The title of a route has no index: an inner table belongs to the route before it.
-    fn table(&mut self, title: &str, path: &[&str], rows: Rows) {
+    /// `title`: the text in the brackets. `path`: the names that lead to the table. In a title, a
+    /// route has no index: an inner table belongs to the route before it.
+    fn write_table(&mut self, title: &str, path: &[&str], rows: Rows) {
         let is_table = |(_, shown): &(_, Shown)| matches!(shown, Shown::Table(_));
         let (tables, fields): (Rows, Rows) = rows.into_iter().partition(is_table);
         if tables.is_empty() || !fields.is_empty() {
@@ -67,20 +73,21 @@ impl Writer<'_> {
             };
         }
         self.path = path.iter().map(|name| (*name).to_owned()).collect();
-        self.fields(fields);
+        self.write_fields(fields);
         for (name, shown) in tables {
             if let Shown::Table(rows) = shown {
-                let title = format!("{title}.{}", key(&name));
-                self.table(&title, &[path, &[&name]].concat(), rows);
+                let title = format!("{title}.{}", toml_key(&name));
+                self.write_table(&title, &[path, &[&name]].concat(), rows);
             }
         }
     }
 
     /// Writes fields. A value from the environment is written as in the file.
-    fn fields(&mut self, rows: Rows) {
+    fn write_fields(&mut self, rows: Rows) {
         for (name, shown) in rows {
             self.path.push(name);
-            let name = self.path.last().map(|name| key(name)).unwrap_or_default();
+            let name = self.path.last();
+            let name = name.map(|name| toml_key(name)).unwrap_or_default();
             let _ = match (shown, self.settings.from_environment.get(&self.path)) {
                 (Shown::Comment(comment), _) => writeln!(self.text, "# {comment}"),
                 (Shown::Value(_), Some(written)) => writeln!(self.text, "{name} = {written}"),
@@ -93,7 +100,7 @@ impl Writer<'_> {
 }
 
 /// Returns a name as a TOML key, without quotes if TOML allows that.
-fn key(name: &str) -> String {
+fn toml_key(name: &str) -> String {
     if name.contains('.') {
         toml_string(name)
     } else {

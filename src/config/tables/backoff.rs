@@ -1,4 +1,8 @@
-//! `[origins.NAME.backoff]`.
+//! `[origins.NAME.backoff]`: lowers the rate of an origin while many of its responses are errors.
+//!
+//! In `table!`, an entry is a field of the file: its type, its reader with the default, when a
+//! change takes effect, and its meaning (see `table_settings`, and `kinds` for readers such as
+//! `TIMEOUT`). The algorithm is `limit::backoff`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,40 +17,42 @@ table! {
     /// `[origins.NAME.backoff]`: lowers an origin's rate and permits while it is in trouble.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Backoff {
-        mode: BackoffMode = word().or("\"on\""), Now,
+        mode: BackoffMode = word().with_default("\"on\""), Now,
             "\"shadow\": compute, count and show, but slow nothing down.";
         /// Never empty.
-        on: Vec<Trouble> = TROUBLE.or("[\"503\", \"timeout\", \"connect\"]"), Now,
+        on: Vec<Trouble> = TROUBLE.with_default("[\"503\", \"timeout\", \"connect\"]"), Now,
             "What counts as trouble: statuses, \"timeout\", \"connect\".";
         /// `None`: no response counts as slow.
-        slow: Option<Duration> = TIMEOUT_OR_NONE.or("\"none\""), Now,
+        slow: Option<Duration> = TIMEOUT_OR_NONE.with_default("\"none\""), Now,
             "A response whose head takes the origin longer is slow.";
-        trip: Percent = PERCENT.or("\"10%\""), Now,
+        trip: Percent = PERCENT.with_default("\"10%\""), Now,
             "The share of trouble in a window that cuts the rate.";
-        floor: Percent = PERCENT.or("\"10%\""), Now,
+        floor: Percent = PERCENT.with_default("\"10%\""), Now,
             "The rate is never below this share of rate, and the permits are never below this share of max_in_flight.";
-        max_pause: Duration = TIMEOUT.or("\"30s\""), Now,
+        max_pause: Duration = TIMEOUT.with_default("\"30s\""), Now,
             "The longest pause; a longer Retry-After of the origin is cut to it.";
-        retry_after: bool = BOOLEAN.or("false"), Now,
+        retry_after: bool = BOOLEAN.with_default("false"), Now,
             "Pause at the first 429 or 503 with Retry-After, whatever other responses say.";
     }
 }
 
-const TROUBLE: Kind<Vec<Trouble>> = kind(
-    Form::UniqueList(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
-    |node| {
+/// List of what counts as trouble.
+const TROUBLE: Kind<Vec<Trouble>> = Kind {
+    form: Form::UniqueList(&Form::Regex("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
+    read: |node| {
         const EXAMPLE: &str = "[\"503\", \"timeout\"]";
         const WHAT: &str = "a status such as \"503\", \"5xx\", \"timeout\" or \"connect\"";
-        values::filled_list(node, EXAMPLE, |item| values::parsed(item, WHAT, str::parse))
+        values::non_empty_list(node, EXAMPLE, |item| values::parse(item, WHAT, str::parse))
     },
-    |it| texts(it),
-);
+    show: |it| show_texts(it),
+};
 
-const PERCENT: Kind<Percent> = kind(
-    PERCENT_FORM,
-    |node| values::compact(node, "a percentage such as \"10%\""),
-    shown,
-);
+/// Percentage such as `"10%"`, above 0 and at most 100.
+const PERCENT: Kind<Percent> = Kind {
+    form: Form::Regex("[0-9]+([.][0-9]{1,4})?%"),
+    read: |node| values::parse_compact(node, "a percentage such as \"10%\""),
+    show: show_text,
+};
 
 impl Backoff {
     /// Returns the parameters of the back-off algorithm.
@@ -82,7 +88,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// Returns whether a response of this status is this trouble.
+    /// Returns whether a response with this status is trouble of this kind.
     pub fn has(self, status: u16) -> bool {
         matches!(self, Self::Status(known) if known.has(status))
     }

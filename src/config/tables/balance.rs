@@ -1,4 +1,6 @@
-//! `balance` of `[origins.NAME]`: how one of several servers is chosen.
+//! `balance` of `[origins.NAME]`: the policy by which an origin chooses one of its servers.
+//!
+//! `kinds` explains kinds of values such as `BALANCE`.
 
 use std::fmt;
 
@@ -6,7 +8,7 @@ use super::prelude::*;
 use super::zone::varying_key;
 use crate::KeyTemplate;
 
-/// Policy by which an origin chooses one of its servers.
+/// Policy by which an origin chooses the server for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Balance {
     /// `"least_in_flight"`: the server with the fewest requests in flight relative to its weight.
@@ -18,16 +20,20 @@ pub enum Balance {
     Hash(KeyTemplate),
 }
 
+/// The whole value of the field, for [`Balance::LeastInFlight`].
 const BY_LOAD: &str = "least_in_flight";
+/// Text before the key, for [`Balance::Hash`].
 const BY_KEY: &str = "hash:";
 
-pub(super) const BALANCE: Kind<Balance> = kind(
-    Form::Like("least_in_flight|hash:(.|\\n)+"),
+/// Value of `balance`.
+pub(super) const BALANCE: Kind<Balance> = Kind {
+    form: Form::Regex("least_in_flight|hash:(.|\\n)+"),
     read,
-    // A key has its own variables, and none of the environment.
-    |it| bare(&toml_string(&it.to_string())),
-);
+    // Not escaped: a `$` in a key begins a variable of the request, not of the environment.
+    show: |it| show_bare(&toml_string(&it.to_string())),
+};
 
+/// Reads `balance`.
 fn read(node: Node) -> Option<Balance> {
     const WHAT: &str =
         "\"least_in_flight\", or \"hash:\" with a key behind it, such as \"hash:$cookie_session\"";
@@ -36,7 +42,7 @@ fn read(node: Node) -> Option<Balance> {
         return Some(Balance::LeastInFlight);
     }
     let Some(text) = text.and_then(|text| text.strip_prefix(BY_KEY)) else {
-        return node.expected(WHAT);
+        return node.report_expected(WHAT);
     };
     let why = "all requests have one key, and go to one server; name one such as \"hash:$cookie_session\"";
     varying_key(node, text, why).map(Balance::Hash)

@@ -1,4 +1,7 @@
-//! Client certificates: the same fields in `[server.tls]` and in an entry of `listen`.
+//! Client certificates: `client_ca`, `client_auth` and `client_crl`.
+//!
+//! `[server.tls]` and an entry of `listen` have the same fields. An entry without them has the
+//! values of `[server.tls]`.
 
 use std::path::PathBuf;
 
@@ -11,33 +14,41 @@ pub struct ClientAuth {
     pub ca: PathBuf,
     /// Absolute path of the PEM file with the revocation lists of these authorities.
     pub crl: Option<PathBuf>,
-    /// Rejects the connection of a client without a certificate.
+    /// Whether the connection of a client without a certificate is rejected.
     pub is_required: bool,
 }
 
+/// Value of `client_auth`.
 const AUTH: Kind<AuthWord> = word();
+/// Form of `client_auth`.
 pub(super) const AUTH_FORM: Form = AUTH.form;
 
 words! {
+    /// Whether clients need a certificate.
     enum AuthWord {
+        /// Each client needs one.
         Required = "required",
+        /// A certificate is verified if a client presents one.
         Optional = "optional",
+        /// No certificate is requested.
         Off = "off",
     }
 }
 
 /// Reads the fields of one table. Reports wrong values, which count as missing.
 ///
-/// `default`: value for a table without these fields.
+/// `default`: value for a table without these fields. Returns `None` if no certificate is
+/// requested.
 pub(super) fn read(fields: &mut Fields, default: Option<&ClientAuth>) -> Option<ClientAuth> {
-    let ca = fields.read_given("client_ca", None, file);
-    let crl = fields.read_given("client_crl", None, file);
-    let word = fields.read_given("client_auth", None, AUTH.read);
+    let ca = fields.read_optional("client_ca", file);
+    let crl = fields.read_optional("client_crl", file);
+    let word = fields.read_optional("client_auth", AUTH.read);
     let Some(ca) = ca.or_else(|| Some(default?.ca.clone())) else {
-        let auth_node = fields.value("client_auth");
+        // Without authorities, the other fields have no effect, except `"off"`.
+        let auth_node = fields.peek("client_auth");
         let nodes = [
             auth_node.filter(|_| word != Some(AuthWord::Off)),
-            fields.value("client_crl"),
+            fields.peek("client_crl"),
         ];
         if !fields.is_wrong("client_ca") {
             for node in nodes.into_iter().flatten() {
@@ -51,6 +62,7 @@ pub(super) fn read(fields: &mut Fields, default: Option<&ClientAuth>) -> Option<
         Some(word) => word == AuthWord::Required,
         None => default.is_none_or(|default| default.is_required),
     };
+    // Revocation lists belong to authorities: those of other authorities do not apply.
     let default = default.filter(|default| default.ca == ca);
     Some(ClientAuth {
         ca,
@@ -59,12 +71,13 @@ pub(super) fn read(fields: &mut Fields, default: Option<&ClientAuth>) -> Option<
     })
 }
 
+/// Reads the name of a file, and returns its absolute path.
 fn file(node: Node) -> Option<PathBuf> {
     values::file(node, "the name of a PEM file such as \"ca.pem\"")
 }
 
-/// Returns the value of `client_auth` for these settings.
-pub(super) fn shown_word(auth: &ClientAuth) -> &'static str {
+/// Returns the value of `client_auth` that gives these settings.
+pub(super) fn auth_word(auth: &ClientAuth) -> &'static str {
     if auth.is_required {
         "required"
     } else {

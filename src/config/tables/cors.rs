@@ -1,4 +1,8 @@
-//! `[routes.cors]`.
+//! `[routes.cors]`: sites whose scripts may read the responses of a route.
+//!
+//! In `table!`, an entry is a field of the file: its type, its reader with the default, when a
+//! change takes effect, and its meaning (see `table_settings`, and `kinds` for readers such as
+//! `BOOLEAN`).
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -16,27 +20,28 @@ table! {
         /// [`ANY`](Self::ANY) alone: all sites.
         origins: Vec<String> = ORIGINS.required("[\"https://app.example\"]"), NextRequest,
             "Sites whose scripts may read the responses, as browsers write them in Origin; [\"*\"]: all sites.";
-        credentials: bool = BOOLEAN.or("false"), NextRequest,
+        credentials: bool = BOOLEAN.with_default("false"), NextRequest,
             "Whether browsers may send cookies and logins, and show scripts the responses to such requests.";
         /// Zero: browsers send a preflight before each request. At most a day.
-        max_age: Duration = duration::<0, { 24 * HOUR }>().or("\"10m\""), NextRequest,
+        max_age: Duration = duration::<0, { 24 * HOUR }>().with_default("\"10m\""), NextRequest,
             "How long a browser may remember the answer to a preflight, up to 1d.";
     }
 }
 
-const ORIGINS: Kind<Vec<String>> = kind(
-    Form::UniqueList(
-        &Form::Like(r"\*|[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^/?#@\s:*]+)(:[1-9][0-9]{0,4})?"),
+/// List of sites.
+const ORIGINS: Kind<Vec<String>> = Kind {
+    form: Form::UniqueList(
+        &Form::Regex(r"\*|[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^/?#@\s:*]+)(:[1-9][0-9]{0,4})?"),
         1,
     ),
-    |node| {
-        values::filled_list(node, "[\"https://app.example\"]", |item| {
+    read: |node| {
+        values::non_empty_list(node, "[\"https://app.example\"]", |item| {
             let what = "a site as browsers write it, such as \"https://app.example\", or \"*\"";
-            values::parsed(item, what, parse_origin)
+            values::parse(item, what, parse_origin)
         })
     },
-    |it| texts(it),
-);
+    show: |it| show_texts(it),
+};
 
 /// Reads an origin as browsers send it (RFC 6454, section 6.2), or [`Cors::ANY`].
 fn parse_origin(text: &str) -> Result<String, &'static str> {
@@ -81,7 +86,7 @@ fn parse_origin(text: &str) -> Result<String, &'static str> {
 }
 
 impl Cors {
-    /// Matches all sites.
+    /// Text in `origins` that stands for all sites.
     pub const ANY: &'static str = "*";
 
     /// Returns whether scripts of all sites may read the responses.
@@ -90,9 +95,9 @@ impl Cors {
     }
 }
 
-/// Reads `[routes.cors]`, if the route has it.
+/// Reads `[routes.cors]`; `None` if it is wrong.
 pub(super) fn read(node: Node) -> Option<Cors> {
-    let mut fields = Fields::of(node, "[routes.cors]".to_owned(), Cors::TABLE)?;
+    let mut fields = Fields::begin(node, "[routes.cors]".to_owned(), Cors::TABLE)?;
     let cors = Cors::read(&mut fields);
     let is_any = cors.allows_any();
     let has_others = cors.origins.len() > 1;

@@ -1,4 +1,9 @@
-//! `cost` of a route.
+//! `cost` of a route: what one of its requests counts for in a limit.
+//!
+//! A request of cost 3 is charged like three requests. The field is a number or one of four tables,
+//! which have different fields. In `table!`, an entry is a field of the file: its type, its reader
+//! with the default, when a change takes effect, and its meaning (see `table_settings`, and `kinds`
+//! for readers).
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -9,6 +14,7 @@ use super::limit::Zones;
 use super::prelude::*;
 use crate::{BackoffMode, Origin, Plan, RouteLimit, Settings};
 
+/// Form of `cost`.
 pub(super) const FORM: Form = Form::OneOf(&[
     NUMBER.form,
     Form::Table(HeaderCost::TABLE),
@@ -17,31 +23,34 @@ pub(super) const FORM: Form = Form::OneOf(&[
     Form::Table(LearnedCost::TABLE),
 ]);
 
+/// Whole number in the range of costs.
 const NUMBER: Kind<u32> = whole::<_, 1, { Cost::MAX as u64 }>();
-const COST: Kind<Cost> = kind(
-    NUMBER.form,
-    |node| (NUMBER.read)(node).and_then(Cost::new),
-    bare,
-);
+/// A cost.
+const COST: Kind<Cost> = Kind {
+    form: NUMBER.form,
+    read: |node| (NUMBER.read)(node).and_then(Cost::new),
+    show: show_bare,
+};
+/// Field `max`: the highest cost of a request.
 const MAX: TypedField<Cost> = COST.required("20");
 
 /// Name of a header field, in lowercase.
-const NAME: Kind<String> = kind(
-    HEADER_NAME_FORM,
-    |node| {
+const NAME: Kind<String> = Kind {
+    form: HEADER_NAME_FORM,
+    read: |node| {
         let what = "the name of a header field such as \"x-cost\"";
-        values::fitting(node, what, values::is_token).map(str::to_ascii_lowercase)
+        values::text_if(node, what, values::is_token).map(str::to_ascii_lowercase)
     },
-    shown,
-);
+    show: show_text,
+};
 
 table! {
-    /// Cost from a request field. It counts only if a trusted peer sent it.
+    /// Cost from a request field. The field counts only if a trusted proxy sent it.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct HeaderCost {
         header: String = NAME.required("\"x-cost\""), NextRequest,
             "What this field says, if a trusted proxy sends it.";
-        default: Cost = COST.or("1"), NextRequest, "What counts otherwise.";
+        default: Cost = COST.with_default("1"), NextRequest, "What counts otherwise.";
         max: Cost = MAX, NextRequest, "What counts for any higher number.";
     }
 }
@@ -64,7 +73,7 @@ table! {
     pub struct ResponseCost {
         response_header: String = NAME.required("\"x-cost\""), NextRequest,
             "What this field of the response says.";
-        estimate: Cost = COST.or("1"), NextRequest, "What counts until then.";
+        estimate: Cost = COST.with_default("1"), NextRequest, "What counts until then.";
         max: Cost = MAX, NextRequest, "What counts for any higher number.";
     }
 }
@@ -78,8 +87,8 @@ table! {
         unit: Duration = duration::<100_000, { 60 * SECOND }>().required("\"10ms\""), NextRequest,
             "How much of that costs 1.";
         max: Cost = COST.required("20"), NextRequest, "What counts for any longer time.";
-        /// Charges 1, and only shows the learned cost.
-        is_shadow: bool = MODE.or("\"on\"").named("mode"), NextRequest,
+        /// Whether a request is charged 1, and the learned cost is only shown.
+        is_shadow: bool = MODE.with_default("\"on\"").named("mode"), NextRequest,
             "\"shadow\": learn and show, but charge 1.";
     }
 }
@@ -93,18 +102,18 @@ words! {
 }
 
 /// `mode` of a learned cost: `true` for `"shadow"`.
-const MODE: Kind<bool> = kind(
-    word::<BackoffMode>().form,
-    |node| Some((word::<BackoffMode>().read)(node)? == BackoffMode::Shadow),
-    |is_shadow| is_shadow.then(|| shown("shadow"))?,
-);
+const MODE: Kind<bool> = Kind {
+    form: word::<BackoffMode>().form,
+    read: |node| Some((word::<BackoffMode>().read)(node)? == BackoffMode::Shadow),
+    show: |is_shadow| is_shadow.then(|| show_text("shadow"))?,
+};
 
 /// Rule for the cost of a route's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CostRule {
     /// The same cost for each request.
     Fixed(Cost),
-    /// Cost from a request field, if a trusted peer sent it.
+    /// Cost from a request field, if a trusted proxy sent it.
     Header(HeaderCost),
     /// Cost by the size of the request's body: 1, plus 1 per whole piece.
     BodyPer(BodyCost),
@@ -115,7 +124,7 @@ pub enum CostRule {
 }
 
 impl CostRule {
-    /// Returns the maximum cost of a request.
+    /// Returns the highest cost that a request can have.
     pub fn max(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
@@ -132,8 +141,8 @@ impl CostRule {
         self.max() == Cost::ONE
     }
 
-    /// Returns the cost of a request about which nothing is known.
-    pub fn usual(&self) -> Cost {
+    /// Returns the cost of a request of which neither fields, body nor response are known.
+    pub fn cost_if_unknown(&self) -> Cost {
         match self {
             Self::Fixed(cost) => *cost,
             Self::Header(cost) => cost.default,
@@ -174,7 +183,7 @@ const FORM_IN_WORDS: &str = "a whole number from 1 to 255, or a table with heade
 
 /// Reads one form of the table. `None` if a field is wrong.
 fn read_table<T: TableSettings>(node: Node) -> Option<T> {
-    T::of_valid(Fields::of(node, "cost".to_owned(), T::TABLE)?)
+    T::read_valid(Fields::begin(node, "cost".to_owned(), T::TABLE)?)
 }
 
 /// Reads a route's `cost`.
@@ -183,7 +192,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
         return (COST.read)(node).map(CostRule::Fixed);
     }
     if node.value.as_table().is_none() {
-        return node.expected(FORM_IN_WORDS);
+        return node.report_expected(FORM_IN_WORDS);
     }
     let forms = ["header", "body_per", "response_header", "learn"];
     let mut given = forms.into_iter().filter(|name| node.field(name).is_some());
@@ -193,12 +202,12 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
         (Some("response_header"), None) => read_table(node).map(CostRule::Response),
         (Some("learn"), None) => read_table(node).map(CostRule::Learned),
         _ => {
-            node.wrong(&format!(
+            node.report_problem(&format!(
                 "expected {FORM_IN_WORDS}; found a table with none or several of these"
             ));
-            // The other fields are checked, too: they are costs in each form.
+            // Also reports wrong values of the fields that are costs in each form.
             for field in ["max", "default", "estimate"] {
-                let _wrong_either_way = node.field(field).and_then(COST.read);
+                let _unused = node.field(field).and_then(COST.read);
             }
             return None;
         }
@@ -209,7 +218,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
         _ => None,
     };
     if let Some((name, max)) = above_max {
-        node.wrong(&format!(
+        node.report_problem(&format!(
             "{name} is above max, which is {max}; raise max, or lower it"
         ));
     }
@@ -220,7 +229,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
 pub(super) fn check_origin(node: Node, rule: &CostRule, origin: &Origin) {
     if rule.learned().is_some() && origin.permits().is_none() {
         let origin = &origin.name;
-        node.wrong(&format!(
+        node.report_problem(&format!(
             "a learned cost needs the number of requests that the origin works on at once; add max_in_flight to [origins.{origin}]"
         ));
     }
@@ -233,24 +242,26 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
         let Some(zone) = zones.get(*zone) else {
             continue;
         };
+        // `for_plan`: text about the plan whose keys have this rate and burst.
         let check_burst = |rate: Rate, burst: u32, for_plan: String| {
             if !rate.is_unlimited() && max.above_one() > burst {
                 let (name, most) = (&zone.name, u64::from(burst) + 1);
-                let raise = match zone.algorithm {
-                    it if it.has_windows() => {
-                        format!("raise the count of its rate to at least {max}")
-                    }
-                    it if it.queues() => format!("raise its burst to at least {}", max.above_one()),
-                    _ => format!("raise its burst to at least {max}"),
+                // The burst of a token bucket includes the request itself.
+                let raise = if zone.algorithm.has_windows() {
+                    format!("raise the count of its rate to at least {max}")
+                } else if zone.algorithm.queues() {
+                    format!("raise its burst to at least {}", max.above_one())
+                } else {
+                    format!("raise its burst to at least {max}")
                 };
-                node.wrong(&format!(
+                node.report_problem(&format!(
                     "a request of cost {max} would never pass the limit in zone {name}{for_plan}, which takes {most} at once; {raise}, or lower the cost"
                 ));
             }
         };
         check_burst(zone.rate, limit.burst, String::new());
-        let has_own = |plan: &&Plan| plan.burst.is_some() || plan.rate.is_some();
-        for plan in zone.plans.iter().filter(has_own) {
+        let has_own_limit = |plan: &&Plan| plan.burst.is_some() || plan.rate.is_some();
+        for plan in zone.plans.iter().filter(has_own_limit) {
             let for_plan = format!(" for plan {}", plan.name);
             let rate = plan.rate.unwrap_or(zone.rate);
             check_burst(rate, plan.apply(*limit, zone.algorithm).burst, for_plan);
@@ -258,14 +269,14 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
     }
 }
 
-/// Returns the cost of a route for output.
-pub(super) fn shown_rule(rule: &CostRule, settings: &Settings) -> Option<Shown> {
-    inline(match rule {
-        CostRule::Fixed(cost) => return bare(cost),
-        CostRule::Header(cost) => cost.shown(settings),
-        CostRule::BodyPer(cost) => cost.shown(settings),
-        CostRule::Response(cost) => cost.shown(settings),
-        CostRule::Learned(cost) => cost.shown(settings),
+/// Shows `cost` of a route.
+pub(super) fn show_rule(rule: &CostRule, settings: &Settings) -> Option<Shown> {
+    show_inline(match rule {
+        CostRule::Fixed(cost) => return show_bare(cost),
+        CostRule::Header(cost) => cost.shown_rows(settings),
+        CostRule::BodyPer(cost) => cost.shown_rows(settings),
+        CostRule::Response(cost) => cost.shown_rows(settings),
+        CostRule::Learned(cost) => cost.shown_rows(settings),
     })
 }
 
@@ -274,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_names_a_whole_number_from_one() {
+    fn a_cost_in_a_field_is_a_whole_number_from_one_capped_at_max() {
         let max = Cost::new(20).unwrap();
         let cases: [(&[u8], Option<u32>); 8] = [
             (b"1", Some(1)),

@@ -1,4 +1,7 @@
 //! `fail_on` of `[origins.NAME]`: responses that count as failures of their server.
+//!
+//! A server with too many failures in a row gets no requests for a while. `kinds` explains kinds of
+//! values such as `FAIL_ON`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,25 +21,30 @@ pub enum FailOn {
     Slow(Duration),
 }
 
+/// A list for messages.
 const EXAMPLE: &str = "[\"502\", \"503\", \"slow:2s\"]";
 
-pub(super) const FAIL_ON: Kind<Vec<FailOn>> = kind(
-    Form::UniqueList(
-        &Form::Like("[45][0-9][0-9]|[45]xx|slow:[0-9]+(d|h|m|s|ms|us|ns)"),
+/// List of responses that count as failures.
+pub(super) const FAIL_ON: Kind<Vec<FailOn>> = Kind {
+    form: Form::UniqueList(
+        &Form::Regex("[45][0-9][0-9]|[45]xx|slow:[0-9]+(d|h|m|s|ms|us|ns)"),
         0,
     ),
-    |node| {
+    read: |node| {
         const WHAT: &str =
             "a status such as \"503\", \"5xx\", or \"slow:\" and a time such as \"slow:2s\"";
-        values::list(node, EXAMPLE, |item| values::parsed(item, WHAT, str::parse))
+        values::list(node, EXAMPLE, |item| values::parse(item, WHAT, str::parse))
     },
-    |it| texts(it),
-);
+    show: |it| show_texts(it),
+};
 
+/// Text before the duration, for [`FailOn::Slow`].
 const SLOW: &str = "slow:";
 
 impl FailOn {
-    /// Returns whether a response with this status is such a failure. `took`: time until its head.
+    /// Returns whether a response counts as a failure because of this entry.
+    ///
+    /// `took`: time until the head of the response.
     pub fn has(self, status: u16, took: Duration) -> bool {
         match self {
             Self::Status(known) => known.has(status),

@@ -1,4 +1,6 @@
-//! Edits of header fields: `{ "x-api-version" = "2", "cookie" = false }`.
+//! Edits of header fields in a route: `request_headers`, `response_headers` and `answer_headers`.
+//!
+//! Example: `{ "x-api-version" = "2", "cookie" = false }` sets one field and removes another.
 
 use toml::de::DeValue;
 
@@ -36,7 +38,7 @@ impl FieldEdits {
         self.0.iter().any(|(known, _)| is_same_field(known, name))
     }
 
-    /// Returns the fields to set, with their values.
+    /// Returns the names of the fields that get a value, each with its value.
     pub fn set(&self) -> impl Iterator<Item = (&str, &KeyTemplate)> {
         self.iter().filter_map(|(name, edit)| match edit {
             FieldEdit::Set(value) => Some((name, value)),
@@ -51,18 +53,26 @@ impl FieldEdits {
 }
 
 /// Edits of request fields. Values may have variables of the request.
-pub(super) const REQUEST_FIELDS: Kind<FieldEdits> = kind(FORM, |node| read(node, true), shown);
+pub(super) const REQUEST_FIELDS: Kind<FieldEdits> = Kind {
+    form: FORM,
+    read: |node| read(node, Owner::Request),
+    show: show_edits,
+};
 
 /// Edits of response fields. Values may have variables of the request.
-pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> = kind(FORM, |node| read(node, false), shown);
+pub(super) const RESPONSE_FIELDS: Kind<FieldEdits> = Kind {
+    read: |node| read(node, Owner::Response),
+    ..REQUEST_FIELDS
+};
 
-/// Values by names. `false` removes a field.
+/// Values by the names of fields. `false` removes a field.
 const FORM: Form = Form::ByName(
     TOKEN,
-    &Form::OneOf(&[Form::Like(HEADER_VALUE), Form::False]),
+    &Form::OneOf(&[Form::Regex(HEADER_VALUE), Form::False]),
 );
 
-fn shown(edits: &FieldEdits) -> Option<Shown> {
+/// Shows edits as an inner table; nothing if there are none.
+fn show_edits(edits: &FieldEdits) -> Option<Shown> {
     let edit = |(name, edit): (&str, &FieldEdit)| {
         let value = match edit {
             FieldEdit::Set(value) => toml_text(&value.to_string()),
@@ -73,39 +83,39 @@ fn shown(edits: &FieldEdits) -> Option<Shown> {
     (!edits.is_empty()).then(|| Shown::Value(toml_table(edits.iter().map(edit))))
 }
 
-/// Reads a value with variables, such as `$remote_addr`.
+/// Reads a value with variables, such as `$remote_addr`. `entry`: the field in the file.
 fn read_template(entry: Node, value: &str) -> Option<KeyTemplate> {
     match KeyTemplate::parse_value(value) {
         Ok(template) => note_claims(entry, &template).then_some(template),
         Err(wrong) => {
             for error in wrong {
-                entry.wrong(&format!("{error}; write $$ for a $ itself"));
+                entry.report_problem(&format!("{error}; write $$ for a $ itself"));
             }
             None
         }
     }
 }
 
-/// Fields that the file may not edit, because drip writes or removes them.
+/// Returns whether the file may not edit a field, because drip writes or removes it.
 ///
-/// These are the fields about the connection and the framing of a message (RFC 9110, section
-/// 7.6.1), and the date, which drip adds where it is missing.
-const RESERVED: [&str; 11] = [
-    "connection",
-    "content-length",
-    "date",
-    "http2-settings",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "expect",
-];
+/// These are the fields about the framing of a message and about one connection (RFC 9110, section
+/// 7.6.1), and the date, which drip adds where it is missing. `name`: in lowercase.
+fn is_reserved(name: &str) -> bool {
+    let is_framing = matches!(name, "content-length" | "transfer-encoding" | "trailer");
+    let is_about_connection = matches!(name, "connection" | "keep-alive" | "proxy-connection");
+    let asks_for_more = matches!(name, "upgrade" | "http2-settings" | "expect" | "te");
+    is_framing || is_about_connection || asks_for_more || name == "date"
+}
 
-/// Reads a table of header fields, of requests or of responses.
-fn read(node: Node, of_requests: bool) -> Option<FieldEdits> {
+/// Message whose fields are edited.
+#[derive(Clone, Copy, PartialEq)]
+enum Owner {
+    Request,
+    Response,
+}
+
+/// Reads a table of header fields.
+fn read(node: Node, owner: Owner) -> Option<FieldEdits> {
     let entries = node.entries_or("a table such as { \"x-name\" = \"value\" }")?;
     let mut edits: Vec<(String, FieldEdit)> = Vec::new();
     let mut is_right = true;
@@ -113,12 +123,12 @@ fn read(node: Node, of_requests: bool) -> Option<FieldEdits> {
         let name = entry.name;
         let mut earlier = edits.iter();
         if earlier.any(|(known, _)| is_same_field(known, name.as_bytes())) {
-            entry.wrong(
+            entry.report_problem(
                 "this field is set twice, because case, - and _ make no difference; remove one",
             );
             is_right = false;
         }
-        match (check_name(entry, of_requests), read_edit(entry)) {
+        match (check_name(entry, owner), read_edit(entry)) {
             (true, Some(edit)) => edits.push((name.to_owned(), edit)),
             _ => is_right = false,
         }
@@ -126,14 +136,14 @@ fn read(node: Node, of_requests: bool) -> Option<FieldEdits> {
     is_right.then_some(FieldEdits(edits))
 }
 
-/// Returns whether a field of this name can be changed. Reports a problem if not.
-fn check_name(entry: Node, of_requests: bool) -> bool {
+/// Returns whether a field of this name may be edited. Reports a problem if not.
+fn check_name(entry: Node, owner: Owner) -> bool {
     let lower = entry.name.to_ascii_lowercase();
     let problem = if !values::is_token(entry.name) {
         NO_TOKEN
-    } else if lower == "host" && of_requests {
+    } else if lower == "host" && owner == Owner::Request {
         "the Host that the origin gets is the host of [origins.NAME]: \"preserve\", \"origin\" or a name; set it there"
-    } else if RESERVED.contains(&&*lower) {
+    } else if is_reserved(&lower) {
         "drip writes this field itself, or it belongs to one connection; remove it here"
     } else {
         return true;
@@ -145,8 +155,7 @@ fn check_name(entry: Node, of_requests: bool) -> bool {
 /// Returns the reason why a field of this name cannot carry request ids, if there is one.
 pub(super) fn why_unfit_for_ids(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
-    let is_taken =
-        RESERVED.contains(&&*lower) || ["authorization", "cookie", "host"].contains(&&*lower);
+    let is_taken = is_reserved(&lower) || matches!(&*lower, "authorization" | "cookie" | "host");
     if !values::is_token(name) {
         Some(NO_TOKEN)
     } else if is_taken || lower.starts_with("x-forwarded-") {
@@ -165,16 +174,16 @@ fn read_edit(entry: Node) -> Option<FieldEdit> {
         return Some(FieldEdit::Remove);
     }
     let value = entry.value.as_str();
-    let value = value.or_else(|| entry.expected("a text, or false to remove the field"))?;
+    let value = value.or_else(|| entry.report_expected("a text, or false to remove the field"))?;
     if value.is_empty() {
-        return entry.refused_as_is("an empty value; write false to remove the field");
+        return entry.refuse_as_is("an empty value; write false to remove the field");
     }
     let is_blank = |c: char| c == ' ' || c == '\t';
     if value.chars().any(|c| c.is_ascii_control() && c != '\t')
         || value.starts_with(is_blank)
         || value.ends_with(is_blank)
     {
-        return entry.refused_as_is(
+        return entry.refuse_as_is(
             "a value has no line breaks or other control characters, and no blanks around it",
         );
     }

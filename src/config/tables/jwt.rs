@@ -1,11 +1,15 @@
-//! `[jwt.NAME]`.
+//! `[jwt.NAME]`: how tokens of clients are verified (JSON Web Tokens, RFC 7519).
+//!
+//! A key template such as `$jwt_auth_sub` reads the claim `sub` of a token that `[jwt.auth]` has
+//! verified. In `table!`, an entry is a field of the file: its type, its reader with the default,
+//! when a change takes effect, and its meaning (see `table_settings`, and `kinds` for readers).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::names::{list, named};
+use super::names::{join_names, read_named};
 use super::prelude::*;
 use crate::jwt::{KeySet, TokenRequirements, Verifier};
 use crate::report::Shared;
@@ -20,13 +24,13 @@ table! {
         /// Absolute path.
         jwks: PathBuf = JWKS.required("\"keys.json\""), NextRequest,
             "A file with the keys that sign the tokens: a JSON Web Key Set (RFC 7517).";
-        audience: Vec<String> = NAMES.or_else(Vec::new), NextRequest,
+        audience: Vec<String> = NAMES.with_default_from(Vec::new), NextRequest,
             "The aud of tokens is this, or one of this list. Default: it does not matter.";
-        issuer: Vec<String> = NAMES.or_else(Vec::new), NextRequest,
+        issuer: Vec<String> = NAMES.with_default_from(Vec::new), NextRequest,
             "The iss of tokens is this, or one of this list. Default: it does not matter.";
-        leeway: Duration = duration::<0, HOUR>().or("\"60s\""), NextRequest,
+        leeway: Duration = duration::<0, HOUR>().with_default("\"60s\""), NextRequest,
             "How far the clock of who makes tokens may be off, up to 1h.";
-        /// Verifier with these values.
+        /// Verifier of tokens with these values.
         verifier: Arc<Verifier>;
     }
 }
@@ -34,6 +38,7 @@ table! {
 /// Maximum size of a key set, in bytes. Public key sets have a few KB.
 const MAX_FILE_SIZE: u64 = 1 << 20;
 
+/// Name of a file with keys.
 const JWKS: Kind<PathBuf> = Kind {
     read: |node| {
         let what = "the name of a file such as \"keys.json\"";
@@ -42,18 +47,19 @@ const JWKS: Kind<PathBuf> = Kind {
     ..FILE_NAME
 };
 
-const NAMES: Kind<Vec<String>> = kind(
-    ONE_OR_LIST_FORM,
-    |node| {
+/// One name, or a list of names.
+const NAMES: Kind<Vec<String>> = Kind {
+    form: ONE_OR_LIST_FORM,
+    read: |node| {
         const EXAMPLE: &str = "[\"https://auth.example.com\"]";
         let one = |item: Node| {
             let what = "a text that is not empty";
-            values::fitting(item, what, |text| !text.is_empty()).map(str::to_owned)
+            values::text_if(item, what, |text| !text.is_empty()).map(str::to_owned)
         };
         values::one_or_list(node, EXAMPLE, one)
     },
-    |it| one_or_texts(it),
-);
+    show: |names| show_one_or_texts(names),
+};
 
 /// Reads the entries of `[jwt]` and their keys. [`with_verifiers`] completes them.
 pub(crate) fn read(entries: &[Node]) -> Vec<Option<(Jwt, KeySet)>> {
@@ -65,18 +71,19 @@ pub(crate) fn read(entries: &[Node]) -> Vec<Option<(Jwt, KeySet)>> {
         let mut claims = entry.report.shared.claims.borrow_mut();
         claims.insert(entry.name.to_owned(), BTreeSet::new());
     }
-    named("jwt", Jwt::TABLE, entries, |mut fields, name| {
+    read_named("jwt", Jwt::TABLE, entries, |mut fields, name| {
         let jwt = Jwt::read(&mut fields);
-        let keys = fields.right("jwks");
+        let keys = fields.valid_value("jwks");
         let keys = keys.and_then(|node| read_keys(node, &jwt.jwks));
         let is_right = fields.finish();
         Some((Jwt { name, ..jwt }, keys?)).filter(|_| is_right)
     })
 }
 
+/// Reads the file of a key set. `node`: the value that names it.
 fn read_keys(node: Node, path: &Path) -> Option<KeySet> {
     let text = values::content(node, path, MAX_FILE_SIZE, "; name a key set of at most 1MB")?;
-    let report = |error| node.report_as_is(&format!("{}: {error}", node.shown(path)));
+    let report = |error| node.report_as_is(&format!("{}: {error}", node.show_path(path)));
     KeySet::parse(&text).map_err(report).ok()
 }
 
@@ -103,9 +110,9 @@ pub(crate) fn with_verifiers(
     Some(all.into())
 }
 
-/// Records the claims that a template reads, and reports `[jwt.NAME]` tables that do not exist.
+/// Records the claims that a template reads.
 ///
-/// Returns whether all these tables exist.
+/// Reports each variable whose `[jwt.NAME]` does not exist. Returns whether all of them exist.
 pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
     let mut has_all = true;
     let mut claims = node.report.shared.claims.borrow_mut();
@@ -113,15 +120,15 @@ pub(super) fn note_claims(node: Node, template: &KeyTemplate) -> bool {
         let Variable::Jwt { name, claim } = variable else {
             continue;
         };
-        if let Some(read) = claims.get_mut(name) {
-            read.insert(claim.clone());
+        if let Some(claims_read) = claims.get_mut(name) {
+            claims_read.insert(claim.clone());
         } else {
             let known: Vec<&str> = claims.keys().map(String::as_str).collect();
             let hint = match known[..] {
                 [] => format!("the file has none; add [jwt.{name}] with jwks = \"keys.json\""),
-                _ => format!("the file has {}", list(&known)),
+                _ => format!("the file has {}", join_names(&known)),
             };
-            node.missing(&format!(
+            node.report_missing(&format!(
                 "$jwt_{name}_{claim} needs [jwt.{name}], which does not exist; {hint}"
             ));
             has_all = false;

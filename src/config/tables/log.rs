@@ -1,4 +1,8 @@
-//! `[log]`.
+//! `[log]`: the error log, the access log, and spans for OpenTelemetry.
+//!
+//! In `table!`, an entry is a field of the file: its type, its reader with the default, when a
+//! change takes effect, and its meaning (see `table_settings`, and `kinds` for readers such as
+//! `word`).
 
 use std::path::PathBuf;
 
@@ -7,49 +11,51 @@ use http::Uri;
 use super::prelude::*;
 
 table! {
-    /// `[log]`.
+    /// `[log]`: what is logged, and where.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Log {
-        level: Level = word().or("\"info\""), Now,
+        level: Level = word().with_default("\"info\""), Now,
             "Least severe message in the error log.";
-        format: Format = word().or("\"text\""), Restart,
+        format: Format = word().with_default("\"text\""), Restart,
             "Format of both logs.";
-        access: Access = ACCESS.or("\"off\""), Now,
+        access: Access = ACCESS.with_default("\"off\""), Now,
             "Where the access log goes: \"off\", \"stdout\" or a file name.";
         /// An `http://` URL; `None`: spans are not exported.
-        otlp: Option<Uri> = COLLECTOR.or("\"off\""), Restart,
+        otlp: Option<Uri> = COLLECTOR.with_default("\"off\""), Restart,
             "The OpenTelemetry collector that spans are sent to.";
     }
 }
 
-const ACCESS: Kind<Access> = kind(
-    NOT_EMPTY_FORM,
-    |node| match node.value.as_str() {
-        None | Some("") => node.expected("\"off\", \"stdout\" or the name of a file"),
+/// Destination of the access log.
+const ACCESS: Kind<Access> = Kind {
+    form: NOT_EMPTY_FORM,
+    read: |node| match node.value.as_str() {
+        None | Some("") => node.report_expected("\"off\", \"stdout\" or the name of a file"),
         Some("off") => Some(Access::Off),
         Some("stdout") => Some(Access::Stdout),
         Some(name) => Some(Access::File(node.in_folder(name))),
     },
-    |it| match it {
-        Access::Off => shown("off"),
-        Access::Stdout => shown("stdout"),
-        Access::File(path) => shown(&path.display()),
+    show: |it| match it {
+        Access::Off => show_text("off"),
+        Access::Stdout => show_text("stdout"),
+        Access::File(path) => show_text(&path.display()),
     },
-);
+};
 
-const COLLECTOR: Kind<Option<Uri>> = kind(
-    Form::Like("off|http://[^?@/]+(/[^?]*)?"),
-    |node| match node.value.as_str() {
+/// URL of a collector, or `"off"`.
+const COLLECTOR: Kind<Option<Uri>> = Kind {
+    form: Form::Regex("off|http://[^?@/]+(/[^?]*)?"),
+    read: |node| match node.value.as_str() {
         Some("off") => Some(None),
         text => read_collector(node, text.unwrap_or_default()).map(Some),
     },
-    |it| match it {
-        Some(url) => shown(url),
-        None => shown("off"),
+    show: |it| match it {
+        Some(url) => show_text(url),
+        None => show_text("off"),
     },
-);
+};
 
-/// Reads the URL of a collector: over HTTP, without a user and a query.
+/// Parses the URL of a collector: over HTTP, without a user and a query.
 fn read_collector(node: Node, text: &str) -> Option<Uri> {
     let url = text.parse::<Uri>().ok().filter(|url| {
         let has_user = url.authority().is_some_and(|it| it.as_str().contains('@'));
@@ -57,9 +63,9 @@ fn read_collector(node: Node, text: &str) -> Option<Uri> {
         url.scheme_str() == Some("http") && has_host && !has_user && url.query().is_none()
     });
     let what = "the URL of a collector such as \"http://127.0.0.1:4318\", or \"off\"";
-    let url = url.or_else(|| node.expected(what))?;
+    let url = url.or_else(|| node.report_expected(what))?;
     if cfg!(not(feature = "otlp")) {
-        return node.refused(
+        return node.refuse(
             "this build of drip sends no spans; build one that does with \
              `cargo install --path . --features otlp`, or remove the field",
         );

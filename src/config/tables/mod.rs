@@ -1,6 +1,8 @@
-//! Tables of the file. Each has its settings, its fields with their readers, and its rules.
+//! Tables of the configuration file. Each module defines the fields of one table with the macro
+//! `table!` (in `table_settings`), reads them, and checks that they fit together.
 //!
-//! `values` and `kinds` read single values, `names` the names of tables.
+//! `values` reads single values, `kinds` combines readers with forms and outputs, and `names` reads
+//! the names of tables and references to them.
 
 pub(super) mod backoff;
 pub(super) mod balance;

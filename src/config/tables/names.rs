@@ -1,4 +1,4 @@
-//! Names of origins, zones, plans and classes.
+//! Names that users choose, such as those of origins and zones: their form, and references to them.
 
 use super::values;
 use crate::fields::Fields;
@@ -6,10 +6,11 @@ use crate::node::Node;
 use crate::schema::Table;
 use crate::suggest::nearest;
 
-/// Reads the entries of a table of named items, such as `[origins]`.
+/// Reads the entries of a table of named items, such as `[origins]`, each with `read`.
 ///
-/// The result has `None` for a wrong item. So a route that uses a wrong item is not reported, too.
-pub(crate) fn named<'r, T>(
+/// `known`: possible fields of an item. The result has `None` for a wrong item, so that its index
+/// stays valid and a route that uses the item is not reported as well.
+pub(crate) fn read_named<'r, T>(
     table: &str,
     known: Table,
     entries: &[Node<'r>],
@@ -19,7 +20,7 @@ pub(crate) fn named<'r, T>(
         let name = entry.name.to_owned();
         check_name(*entry);
         read(
-            Fields::of(*entry, format!("[{table}.{name}]"), known)?,
+            Fields::begin(*entry, format!("[{table}.{name}]"), known)?,
             name,
         )
     });
@@ -42,8 +43,8 @@ pub(crate) fn check_name(entry: Node) {
     }
 }
 
-/// Returns a list of names for a message, shortened because a file may have thousands.
-pub(crate) fn list(names: &[&str]) -> String {
+/// Joins names for a message. Of many names, it gives the first ones and the number of the others.
+pub(crate) fn join_names(names: &[&str]) -> String {
     const MAX_NAMES: usize = 20;
     let shown = names[..names.len().min(MAX_NAMES)].join(", ");
     match names.len().saturating_sub(MAX_NAMES) {
@@ -52,27 +53,28 @@ pub(crate) fn list(names: &[&str]) -> String {
     }
 }
 
-/// Returns the index of the name in `node`. Reports a problem if no such name exists.
-pub(crate) fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
+/// Reads a reference to a named item, and returns its index in `names`.
+///
+/// Reports a problem if there is no such name. `table`: name of the table with the items.
+pub(crate) fn read_index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     let name = values::text(node)?;
     let index = names.iter().position(|known| *known == name);
     if index.is_none() {
+        let all = join_names(names);
         let hint = match (nearest(name, names), names) {
             (_, []) => format!("the file has none; add [{table}.{name}]"),
-            (Some(near), [_, _, ..]) => {
-                format!("did you mean \"{near}\"? The file has {}", list(names))
-            }
-            _ => meant(name, names, "the file has"),
+            (Some(near), [_, _, ..]) => format!("did you mean \"{near}\"? The file has {all}"),
+            _ => suggest_name(name, names, "the file has"),
         };
-        node.missing(&format!("there is no [{table}.{name}]; {hint}"));
+        node.report_missing(&format!("there is no [{table}.{name}]; {hint}"));
     }
     index
 }
 
 /// Returns the hint for an unknown name: the nearest name, or all names after `there_are`.
-pub(crate) fn meant(name: &str, names: &[&str], there_are: &str) -> String {
+pub(crate) fn suggest_name(name: &str, names: &[&str], there_are: &str) -> String {
     match nearest(name, names) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("{there_are} {}", list(names)),
+        None => format!("{there_are} {}", join_names(names)),
     }
 }

@@ -1,4 +1,8 @@
-//! Entries of `servers` in `[origins.NAME]`.
+//! Entries of `servers` in `[origins.NAME]`: a URL, or a table with the URL and more fields.
+//!
+//! In `table!`, an entry is a field of the file: its type, its reader with the default, when a
+//! change takes effect, and its meaning (see `table_settings`, and `kinds` for readers such as
+//! `BOOLEAN`).
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -13,28 +17,39 @@ table! {
     pub struct OriginServer {
         url: ServerUrl = URL.required("\"http://127.0.0.1:9000\""), NextRequest,
             "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".";
-        weight: u32 = whole::<_, 1, 65_535>().or("1"), NextRequest,
+        weight: u32 = whole::<_, 1, 65_535>().with_default("1"), NextRequest,
             "Share of the requests: a server of weight 3 gets three times as many as one of weight 1.";
-        backup: bool = BOOLEAN.or("false"), NextRequest,
+        backup: bool = BOOLEAN.with_default("false"), NextRequest,
             "Gets requests only when no server that is no backup can take one.";
-        max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().or("0"), Now,
+        max_in_flight: Option<NonZeroUsize> = whole_or_zero::<_, 1_000_000_000>().with_default("0"), Now,
             "Requests at this server at once; 0: no limit. Further ones go to others, or wait at the gate.";
     }
 }
 
+/// A list of servers for messages.
 pub(super) const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
 
-const URL: Kind<ServerUrl> = kind(url::FORM, url::read, shown);
+/// URL of a server.
+const URL: Kind<ServerUrl> = Kind {
+    form: url::FORM,
+    read: url::read,
+    show: show_text,
+};
 
+/// Form of an entry.
 const FORM: Form = Form::OneOf(&[url::FORM, Form::Table(OriginServer::TABLE)]);
 
-pub(super) const SERVERS: Kind<Vec<OriginServer>> = kind(Form::UniqueList(&FORM, 1), read, |it| {
-    bare(&toml_list(it.iter().map(shown_server)))
-});
+/// List of servers.
+pub(super) const SERVERS: Kind<Vec<OriginServer>> = Kind {
+    form: Form::UniqueList(&FORM, 1),
+    read,
+    show: |it| show_bare(&toml_list(it.iter().map(server_as_toml))),
+};
 
+/// Reads the servers of an origin.
 fn read(node: Node) -> Option<Vec<OriginServer>> {
     let mut servers: Vec<Option<OriginServer>> = Vec::new();
-    for item in values::filled(node, EXAMPLE)? {
+    for item in values::require_items(node, EXAMPLE)? {
         let server = read_server(item);
         let mut earlier = servers.iter().flatten();
         if let Some(server) = &server
@@ -46,8 +61,8 @@ fn read(node: Node) -> Option<Vec<OriginServer>> {
         servers.push(server);
     }
     let servers: Vec<OriginServer> = servers.into_iter().collect::<Option<_>>()?;
-    if !servers.is_empty() && servers.iter().all(|it| it.backup) {
-        node.wrong("each of them is a backup; a backup needs a server that it stands in for, so remove backup from one");
+    if !servers.is_empty() && servers.iter().all(|server| server.backup) {
+        node.report_problem("each of them is a backup; a backup needs a server that it stands in for, so remove backup from one");
     }
     Some(servers)
 }
@@ -55,14 +70,14 @@ fn read(node: Node) -> Option<Vec<OriginServer>> {
 /// Reads a server, written as its URL or as a table.
 fn read_server(node: Node) -> Option<OriginServer> {
     if node.value.as_table().is_none() {
-        return url::read(node).map(OriginServer::of);
+        return url::read(node).map(OriginServer::new);
     }
-    let fields = Fields::of(node, "a server".to_owned(), OriginServer::TABLE)?;
-    OriginServer::of_valid(fields)
+    let fields = Fields::begin(node, "a server".to_owned(), OriginServer::TABLE)?;
+    OriginServer::read_valid(fields)
 }
 
 /// Returns a server as TOML: only its URL, if all other fields have their defaults.
-fn shown_server(server: &OriginServer) -> String {
+fn server_as_toml(server: &OriginServer) -> String {
     let url = toml_text(&server.to_string());
     if server.is_plain() {
         return url;
@@ -75,8 +90,8 @@ fn shown_server(server: &OriginServer) -> String {
 }
 
 impl OriginServer {
-    /// Returns a server that has only its URL.
-    fn of(url: ServerUrl) -> Self {
+    /// Makes a server that has only its URL.
+    fn new(url: ServerUrl) -> Self {
         Self {
             url,
             weight: 1,

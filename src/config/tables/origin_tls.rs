@@ -1,4 +1,6 @@
-//! TLS connections to an origin: `ca`, `client_cert`, `client_key` and `server_name`.
+//! TLS connections to an origin: the fields `ca`, `client_cert`, `client_key` and `server_name`.
+//!
+//! The files are read here, with the configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::prelude::*;
-use crate::tls::{Authorities, Validity, unfit, unix_now, validity};
+use crate::tls::{Authorities, Validity, flaw, unix_now, validity};
 use crate::{FileKind, OriginServer};
 
 /// Settings of TLS connections to the servers of an origin.
@@ -63,14 +65,14 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
         return OriginTls::default();
     }
     OriginTls {
-        authorities: ca.and_then(|node| authorities(node, FileKind::OriginTls)),
+        authorities: ca.and_then(|node| read_authorities(node, FileKind::OriginTls)),
         identity: match (certificate, key) {
             (Some(certificate), Some(key)) => read_identity(certificate, key),
             (Some(node), None) => {
-                node.refused_as_is("a certificate needs its key; add client_key = \"client.key\"")
+                node.refuse_as_is("a certificate needs its key; add client_key = \"client.key\"")
             }
             (None, Some(node)) => {
-                node.refused_as_is("a key needs its certificate; add client_cert = \"client.pem\"")
+                node.refuse_as_is("a key needs its certificate; add client_cert = \"client.pem\"")
             }
             (None, None) => None,
         },
@@ -78,14 +80,14 @@ pub(super) fn read(fields: &mut Fields, servers: &[OriginServer]) -> OriginTls {
     }
 }
 
-/// Reads a file of authorities.
-pub(super) fn authorities(node: Node, kind: FileKind) -> Option<Authorities> {
+/// Reads a file with the certificates of authorities.
+pub(super) fn read_authorities(node: Node, kind: FileKind) -> Option<Authorities> {
     let (file, pem) = read_file(node, kind, "ca.pem")?;
-    let certificates = certificates(node, &file, &pem)?;
+    let certificates = read_certificates(node, &file, &pem)?;
     let mut roots = RootCertStore::empty();
     for certificate in &certificates {
         if let Err(error) = roots.add(certificate.clone()) {
-            return node.refused_as_is(&format!("{}: {error}", node.shown(&file)));
+            return node.refuse_as_is(&format!("{}: {error}", node.show_path(&file)));
         }
     }
     Some(Authorities {
@@ -103,29 +105,29 @@ fn read_identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     let (certificate_file, chain_pem) = chain_pem?;
     let (key_file, key_pem) = key_pem?;
     let (shown_chain, shown_key) = (
-        certificate.shown(&certificate_file),
-        key_node.shown(&key_file),
+        certificate.show_path(&certificate_file),
+        key_node.show_path(&key_file),
     );
-    let chain = certificates(certificate, &certificate_file, &chain_pem);
+    let chain = read_certificates(certificate, &certificate_file, &chain_pem);
     let key = PrivateKeyDer::from_pem_slice(&key_pem).ok();
     let key =
-        key.or_else(|| key_node.refused_as_is(&format!("{shown_key} has no private key in PEM")));
+        key.or_else(|| key_node.refuse_as_is(&format!("{shown_key} has no private key in PEM")));
     let chain = chain?;
-    if let Some(problem) = chain.first().and_then(unfit) {
-        return certificate.refused_as_is(&format!("{shown_chain}: {problem}"));
+    if let Some(problem) = chain.first().and_then(flaw) {
+        return certificate.refuse_as_is(&format!("{shown_chain}: {problem}"));
     }
     let key = key?;
     let provider = ring::default_provider();
     let signing_key = provider.key_provider.load_private_key(key.clone_key());
-    let result = signing_key.and_then(|it| CertifiedKey::new(chain.clone(), it).keys_match());
+    let result = signing_key.and_then(|key| CertifiedKey::new(chain.clone(), key).keys_match());
     if let Err(error) = result {
-        return key_node.refused_as_is(&format!(
+        return key_node.refuse_as_is(&format!(
             "{shown_key} is not the key of {shown_chain}: {error}"
         ));
     }
     let validity = chain.first().and_then(|own| validity(own));
-    if let Some(doubt) = validity.and_then(|it| it.warning(unix_now())) {
-        certificate.warn(&format!("the certificate {doubt}"));
+    if let Some(warning) = validity.and_then(|validity| validity.warning(unix_now())) {
+        certificate.warn(&format!("the certificate {warning}"));
     }
     Some(ClientIdentity {
         validity,
@@ -136,6 +138,7 @@ fn read_identity(certificate: Node, key_node: Node) -> Option<ClientIdentity> {
     })
 }
 
+/// Reads a file, and returns its path and its content. Messages show `example`, a file name.
 fn read_file(node: Node, kind: FileKind, example: &str) -> Option<(PathBuf, Vec<u8>)> {
     let what = format!("the name of a PEM file such as \"{example}\"");
     let path = values::named_file(node, kind, &what)?;
@@ -144,18 +147,19 @@ fn read_file(node: Node, kind: FileKind, example: &str) -> Option<(PathBuf, Vec<
 }
 
 /// Reads the certificates in a PEM file; at least one.
-fn certificates(node: Node, file: &Path, pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+fn read_certificates(node: Node, file: &Path, pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let wrong = match found {
         Ok(found) if !found.is_empty() => return Some(found),
         Ok(_) => "it has no certificate in PEM".to_owned(),
         Err(error) => error.to_string(),
     };
-    node.refused_as_is(&format!("{}: {wrong}", node.shown(file)))
+    node.refuse_as_is(&format!("{}: {wrong}", node.show_path(file)))
 }
 
+/// Reads `server_name`.
 fn read_server_name(node: Node) -> Option<ServerName<'static>> {
     let text = node.value.as_str();
     let name = text.and_then(|text| ServerName::try_from(text.to_owned()).ok());
-    name.or_else(|| node.expected("a name or an address such as \"app.internal\""))
+    name.or_else(|| node.report_expected("a name or an address such as \"app.internal\""))
 }

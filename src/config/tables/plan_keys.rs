@@ -1,4 +1,6 @@
-//! Keys of plans, in lists and in files.
+//! Keys of the plans of a zone: reads them from lists and files, and checks that each has one plan.
+//!
+//! A file has one key a line, and comments that begin with `#`.
 
 use std::collections::HashMap;
 
@@ -14,15 +16,16 @@ const MAX_KEYS: usize = 1_000_000;
 pub(crate) const MAX_FILE_SIZE: u64 = 100 << 20;
 /// Bytes that some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-/// Maximum number of wrong lines of one file that are reported.
+/// Maximum number of reported lines of one file.
 pub(super) const MAX_WRONG: usize = 10;
 
-/// Index of the plan of each key.
+/// Index of the plan of each key, in the order of the file.
 type ByKey = HashMap<Box<[u8]>, usize, RandomState>;
 
 /// Keys of all plans of a zone.
 #[derive(Default)]
 pub(super) struct Keys<'r> {
+    /// Plan of each key.
     pub(super) by_key: ByKey,
     /// Names of the plans read so far.
     pub(super) names: Vec<&'r str>,
@@ -33,14 +36,14 @@ pub(super) struct Keys<'r> {
 impl Keys<'_> {
     /// Adds a key of a plan. Fails with a message if the key is wrong.
     ///
-    /// `node`: the value that has the key, or that names its file.
+    /// `node`: the value that has the key, or that names its file. `plan`: index of the plan.
     fn add(&mut self, node: Node, key: &[u8], plan: usize) -> Result<(), String> {
         if key.is_empty() {
             return Err("a key is empty; no request has that key".to_owned());
         }
         if key.len() > MAX_KEY_SIZE {
-            let dots = if node.hidden { "" } else { "..." };
-            let shown = shown_key(node, key);
+            let dots = if node.is_hidden { "" } else { "..." };
+            let shown = key_in_message(node, key);
             return Err(format!(
                 "the key {shown}{dots} has over {MAX_KEY_SIZE} bytes"
             ));
@@ -49,7 +52,7 @@ impl Keys<'_> {
             let (other, this) = (self.names[*other], self.names[plan]);
             return Err(format!(
                 "the key {} is in the plans {other} and {this}; remove it from one",
-                shown_key(node, key)
+                key_in_message(node, key)
             ));
         }
         if self.by_key.len() >= MAX_KEYS {
@@ -68,10 +71,10 @@ impl Keys<'_> {
             }
             if let Err(problem) = self.add(item, key.as_bytes(), plan) {
                 // The location identifies the key if the message does not show it.
-                if item.hidden {
+                if item.is_hidden {
                     item.report_as_is(&problem);
                 } else {
-                    node.wrong(&problem);
+                    node.report_problem(&problem);
                 }
             }
             Some(key.to_owned())
@@ -86,18 +89,19 @@ impl Keys<'_> {
         let Some(text) = values::content(node, &node.in_folder(name), MAX_FILE_SIZE, "") else {
             return;
         };
-        let mut wrong = 0;
+        let mut wrong_count = 0;
+        // The first unusual key, with its line and what is unusual about it.
         let mut first_odd = None;
         for (line, key) in values_of(&text) {
             first_odd = first_odd.or_else(|| Some((line, key, oddity(key)?)));
             if let Err(problem) = self.add(node, key, plan) {
-                if node.hidden {
+                if node.is_hidden {
                     node.report_as_is(&format!("line {line} of the file: {problem}"));
                 } else {
-                    node.wrong(&format!("{name}, line {line}: {problem}"));
+                    node.report_problem(&format!("{name}, line {line}: {problem}"));
                 }
-                wrong += 1;
-                if wrong == MAX_WRONG {
+                wrong_count += 1;
+                if wrong_count == MAX_WRONG {
                     return;
                 }
             }
@@ -105,7 +109,7 @@ impl Keys<'_> {
         if let Some((line, key, oddity)) = first_odd {
             // The file was read, so its name is not a client's key.
             let name = if node.is_expanded() { "the file" } else { name };
-            let key = shown_key(node, key);
+            let key = key_in_message(node, key);
             node.warn(&format!(
                 "{name}, line {line}: the key {key} {oddity}. Write one key a line, as requests have it."
             ));
@@ -114,8 +118,8 @@ impl Keys<'_> {
 }
 
 /// Returns the beginning of a key for messages. `node`: as in [`Keys::add`].
-fn shown_key(node: Node, key: &[u8]) -> String {
-    if node.hidden {
+fn key_in_message(node: Node, key: &[u8]) -> String {
+    if node.is_hidden {
         return HIDDEN.to_owned();
     }
     toml_string(&String::from_utf8_lossy(&key[..key.len().min(60)]))
@@ -135,17 +139,17 @@ fn oddity(key: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the values in a file, with their line numbers.
+/// Returns the values in a file of one value per line, with their line numbers.
 pub(super) fn values_of(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    let lines = text.split(|byte| *byte == b'\n').map(line_of);
+    let lines = text.split(|byte| *byte == b'\n').map(value_in_line);
     (1..).zip(lines).filter(|(_, value)| !value.is_empty())
 }
 
 /// Returns the value in a line: the text before a comment, without blanks.
 ///
 /// A comment begins with `#` at the start of a line or after a blank.
-fn line_of(line: &[u8]) -> &[u8] {
+fn value_in_line(line: &[u8]) -> &[u8] {
     let is_comment = |index: &usize| {
         line[*index] == b'#' && (*index == 0 || line[*index - 1].is_ascii_whitespace())
     };
@@ -181,7 +185,7 @@ mod tests {
             ("  # alice", ""),
             ("", ""),
         ] {
-            assert_eq!(line_of(line.as_bytes()), key.as_bytes(), "{line}");
+            assert_eq!(value_in_line(line.as_bytes()), key.as_bytes(), "{line}");
         }
     }
 }

@@ -1,9 +1,13 @@
-//! `[redis]`.
+//! `[redis]`: the store of the buckets that several gateways share.
+//!
+//! In `table!`, an entry is a field of the file: its type, its reader with the default, when a
+//! change takes effect, and its meaning (see `table_settings`, and `kinds` for readers such as
+//! `TIMEOUT`).
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::origin_tls::authorities;
+use super::origin_tls::read_authorities;
 use super::prelude::*;
 use crate::FileKind;
 use crate::redis::Url;
@@ -14,50 +18,53 @@ table! {
     /// `[redis]`: store of the buckets that several gateways share.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Redis {
-        url: Url = URL.or("\"redis://127.0.0.1:6379/0\""), Now,
+        url: Url = URL.with_default("\"redis://127.0.0.1:6379/0\""), Now,
             "Where Redis is.";
-        timeout: Duration = TIMEOUT.or("\"50ms\""), Now,
+        timeout: Duration = TIMEOUT.with_default("\"50ms\""), Now,
             "How long a request waits for Redis; then on_store_failure decides.";
-        prefix: String = PREFIX.or("\"drip:\""), Now,
+        prefix: String = PREFIX.with_default("\"drip:\""), Now,
             "Begins each key in Redis; at most 100 bytes.";
         ca: Option<Authorities> = CA.optional(), Now,
             "A PEM file of the authorities that sign the certificate of Redis, or of this certificate itself. Default: those of the system.";
     }
 }
 
-const URL: Kind<Url> = kind(
-    Form::Like("(redis|rediss|redis[+]unix|redis[+]cluster|rediss[+]cluster)://.+"),
-    |node| {
+/// URL of Redis. If it comes from the environment, output shows the name of the variable.
+const URL: Kind<Url> = Kind {
+    form: Form::Regex("(redis|rediss|redis[+]unix|redis[+]cluster|rediss[+]cluster)://.+"),
+    read: |node| {
         let what = "a URL such as \"redis://127.0.0.1:6379/0\"";
-        let url: Url = values::parsed(node, what, str::parse)?;
-        Some(match node.written() {
+        let url: Url = values::parse(node, what, str::parse)?;
+        Some(match node.unexpanded() {
             Some(written) => url.shown_as(written),
             None => url,
         })
     },
-    |it| shown(it.written()),
-);
+    show: |it| show_text(it.written()),
+};
 
-const PREFIX: Kind<String> = kind(
-    Form::Like("(.|\\n){0,100}"),
-    |node| {
+/// Text of at most 100 bytes.
+const PREFIX: Kind<String> = Kind {
+    form: Form::Regex("(.|\\n){0,100}"),
+    read: |node| {
         let what = "a text of at most 100 bytes";
-        values::fitting(node, what, |text| text.len() <= 100).map(str::to_owned)
+        values::text_if(node, what, |text| text.len() <= 100).map(str::to_owned)
     },
-    shown,
-);
+    show: show_text,
+};
 
-const CA: Kind<Authorities> = kind(
-    NOT_EMPTY_FORM,
-    |node| authorities(node, FileKind::RedisTls),
-    |it| shown(&it.file.display()),
-);
+/// Name of a file with certificates, which is read with the configuration.
+const CA: Kind<Authorities> = Kind {
+    form: NOT_EMPTY_FORM,
+    read: |node| read_authorities(node, FileKind::RedisTls),
+    show: |it| show_text(&it.file.display()),
+};
 
 /// Reads `[redis]`.
 pub(crate) fn read(mut fields: Fields) -> Redis {
     let redis = Redis::read(&mut fields);
-    let needs_no_ca = !fields.is_wrong("url") && !redis.url.is_encrypted();
-    if let Some(node) = fields.value("ca").filter(|_| needs_no_ca) {
+    let has_no_tls = !fields.is_wrong("url") && !redis.url.is_encrypted();
+    if let Some(node) = fields.peek("ca").filter(|_| has_no_tls) {
         node.report_as_is("this Redis has no TLS; begin its url with rediss:// or rediss+cluster://, or remove this");
     }
     fields.finish();
@@ -69,7 +76,7 @@ impl Default for Redis {
     fn default() -> Self {
         let shared = Shared::default();
         let (_, report) = Report::parse("", Path::new(""), Path::new(""), &shared);
-        Self::of(Fields::absent(Self::TABLE, &report))
+        Self::read_all(Fields::absent(Self::TABLE, &report))
     }
 }
 

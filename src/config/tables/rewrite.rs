@@ -1,4 +1,4 @@
-//! `strip_prefix` and `add_prefix` of a route.
+//! `strip_prefix` and `add_prefix` of a route, which change the path that the origin gets.
 
 use super::kinds;
 use super::prelude::*;
@@ -18,9 +18,9 @@ pub struct PathRewrite {
 }
 
 impl PathRewrite {
-    /// Returns the new beginning of a path, and the rest of the path.
+    /// Returns the new path in two parts: the text to put before the rest, and the rest.
     ///
-    /// Together they begin with `/`, and have no `//` between them.
+    /// The new path begins with `/`, and has no `//` where the parts meet.
     pub fn apply<'a>(&'a self, path: &'a [u8]) -> (&'a str, &'a [u8]) {
         let rest = path.strip_prefix(self.strip.as_bytes()).unwrap_or(path);
         let add = match (&*self.add, rest) {
@@ -32,18 +32,19 @@ impl PathRewrite {
         (add, rest)
     }
 
-    /// Returns the rest of a path after the prefix, as it was `sent`.
+    /// Returns the rest of a path after the prefix, with the escapes that the client sent.
     ///
-    /// `None` if an origin that decodes and resolves the result would get another path. `path`: the
-    /// same path, decoded and resolved.
+    /// `sent`: the path as the client sent it. `path`: the same path, decoded and resolved. `None`:
+    /// an origin that decodes and resolves the result would get another path.
     pub fn rest_as_sent<'s>(&self, path: &[u8], sent: &'s [u8]) -> Option<&'s [u8]> {
         let rest = sent.strip_prefix(self.strip.as_bytes())?;
         let (add, resolved_rest) = self.apply(path);
-        let has_same_end = rest.starts_with(b"/") == resolved_rest.starts_with(b"/");
+        // Whether both rests meet the added text alike.
+        let begins_alike = rest.starts_with(b"/") == resolved_rest.starts_with(b"/");
         let decoded = target::unescape(rest);
         let mut segments = decoded.split(|byte| *byte == b'/');
         let has_dots = segments.any(|segment| matches!(segment, b"." | b".."));
-        if !has_same_end || rest.starts_with(b"//") || has_dots {
+        if !begins_alike || rest.starts_with(b"//") || has_dots {
             return None;
         }
         let mut encoded = add.as_bytes().to_vec();
@@ -64,29 +65,31 @@ impl PathRewrite {
     }
 }
 
-pub(super) const STRIP_FORM: Form = Form::Like("/[^?#]*");
-pub(super) const ADD_FORM: Form = Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*");
+/// Form of `strip_prefix`.
+pub(super) const STRIP_FORM: Form = Form::Regex("/[^?#]*");
+/// Form of `add_prefix`: a path with escapes.
+pub(super) const ADD_FORM: Form = Form::Regex("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*");
 
 /// Shows a prefix, if there is one.
-pub(super) fn shown(prefix: &str) -> Option<Shown> {
+pub(super) fn show_prefix(prefix: &str) -> Option<Shown> {
     if prefix.is_empty() {
         return None;
     }
-    kinds::shown(prefix)
+    kinds::show_text(prefix)
 }
 
 /// Reads the path rewrite of a route; `None`: paths stay as they are, or a value is wrong.
 ///
 /// `path`: path of the route, if it is right.
 pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<PathRewrite> {
-    let strip = fields.read_given("strip_prefix", None, |node| {
-        values::parsed(node, "a path such as \"/v1\"", parse_prefix)
+    let strip = fields.read_optional("strip_prefix", |node| {
+        values::parse(node, "a path such as \"/v1\"", parse_prefix)
     });
-    let add = fields.read_given("add_prefix", None, |node| {
-        values::parsed(node, "a path such as \"/app\"", parse_added)
+    let add = fields.read_optional("add_prefix", |node| {
+        values::parse(node, "a path such as \"/app\"", parse_added)
     });
     let strip = strip.unwrap_or_default();
-    if let (Some(node), Some(path)) = (fields.right("strip_prefix"), path)
+    if let (Some(node), Some(path)) = (fields.valid_value("strip_prefix"), path)
         && !path.begins_with(&strip)
     {
         let remedy = match path {
@@ -97,13 +100,13 @@ pub(super) fn read(fields: &mut Fields, path: Option<&PathPattern>) -> Option<Pa
                 "the path of the route does not begin with it; change one"
             }
         };
-        return node.refused(&format!("{remedy}; found {}", node.found()));
+        return node.refuse(&format!("{remedy}; found {}", node.found()));
     }
     let add = add.unwrap_or_default();
     (!strip.is_empty() || !add.is_empty()).then_some(PathRewrite { strip, add })
 }
 
-/// Checks a value of `strip_prefix`.
+/// Checks a value of `strip_prefix`, and returns it.
 fn parse_prefix(text: &str) -> Result<String, &'static str> {
     if !text.starts_with('/') {
         return Err("a prefix begins with /");
@@ -114,7 +117,7 @@ fn parse_prefix(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
-/// Checks a value of `add_prefix`.
+/// Checks a value of `add_prefix`, and returns it.
 fn parse_added(text: &str) -> Result<String, &'static str> {
     let text = parse_prefix(text)?;
     if !target::is_sendable(text.as_bytes()) {
@@ -152,15 +155,15 @@ mod tests {
             ("/v1", "/app", "/other", "/app/other"),
         ] {
             let rewrite = rewrite(strip, add);
-            let (before, rest) = rewrite.apply(path.as_bytes());
-            let made = [before.as_bytes(), rest].concat();
-            assert_eq!(made, expected.as_bytes(), "{strip} {add} {path}");
+            let (added, rest) = rewrite.apply(path.as_bytes());
+            let new_path = [added.as_bytes(), rest].concat();
+            assert_eq!(new_path, expected.as_bytes(), "{strip} {add} {path}");
             assert!(!rewrite.makes_dots(path.as_bytes()));
         }
     }
 
     #[test]
-    fn the_rest_keeps_its_form_where_it_is_the_same_path() {
+    fn the_rest_is_sent_as_the_client_sent_it_where_that_is_the_same_path() {
         for (strip, add, sent, expected) in [
             ("/v1", "/api", "/v1/a%2Fb", Some("/a%2Fb")),
             ("/v1/", "/api/", "/v1/a%2Fb", Some("a%2Fb")),
@@ -185,18 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn dots_that_remain_of_a_segment_are_seen() {
+    fn a_stripped_prefix_may_leave_a_segment_of_dots() {
         for (strip, add, path, expected) in [
             ("/v1", "", "/v1../admin", true),
             ("/v1", "/app", "/v1../admin", false),
             ("/v1", "", "/v1.../admin", false),
         ] {
             let rewrite = rewrite(strip, add);
-            assert_eq!(
-                rewrite.makes_dots(path.as_bytes()),
-                expected,
-                "{strip} {add} {path}"
-            );
+            let makes_dots = rewrite.makes_dots(path.as_bytes());
+            assert_eq!(makes_dots, expected, "{strip} {add} {path}");
         }
     }
 }

@@ -1,4 +1,8 @@
-//! `[[routes]]`.
+//! `[[routes]]`: which requests go to which origin, and which zones limit them.
+//!
+//! `routes` reads the list, and `route_match` the fields that select the requests of a route. In
+//! `table!`, an entry is a field of the file: its type, its reader with the default, when a change
+//! takes effect, and its meaning (see `table_settings`, and `kinds` for readers such as `BOOLEAN`).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -18,12 +22,13 @@ use crate::{
     Origin, Pages, PathPattern, PathRewrite, RequestInputs, RouteLimit, Settings, Statuses,
 };
 
+/// Text of a rejection.
 const REJECT_BODY: Kind<String> = Kind {
     read: |node| match node.value.as_str() {
         Some(_) => (TEXT.read)(node),
-        None => {
-            node.expected("a text in quotes; for a file, write pages = { \"429\" = \"busy.html\" }")
-        }
+        None => node.report_expected(
+            "a text in quotes; for a file, write pages = { \"429\" = \"busy.html\" }",
+        ),
     },
     ..TEXT
 };
@@ -37,19 +42,19 @@ table! {
         path: PathPattern = PATH.required("\"/\""), NextRequest,
             "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.";
         /// Empty: every host.
-        hosts: Vec<HostPattern> = HOSTS.or_else(Vec::new).named("host"), NextRequest,
+        hosts: Vec<HostPattern> = HOSTS.with_default_from(Vec::new).named("host"), NextRequest,
             "Only requests for this host, or for the hosts of this list; \"*.example.com\" takes all below it.";
         /// Empty: every method.
-        methods: Vec<String> = METHODS.or("[]"), NextRequest,
+        methods: Vec<String> = METHODS.with_default("[]"), NextRequest,
             "Only these methods.";
         /// Sorted. Empty: no conditions.
-        conditions: Vec<Matcher> = CONDITIONS.or_else(Vec::new).named("match"), NextRequest,
+        conditions: Vec<Matcher> = CONDITIONS.with_default_from(Vec::new).named("match"), NextRequest,
             "Only requests with all these values: { \"header:x-version\" = \"2\", \"query:debug\" = \"\", \"cookie:beta\" = \"regex:^on\" }.";
         /// `None`: every address.
         listen: Option<Arc<str>>;
-        + listen: Field::of(NOT_EMPTY_FORM), NextRequest,
+        + listen: Field::of_form(NOT_EMPTY_FORM), NextRequest,
             "Only requests to the address of this name in listen of [server].",
-            |it, _| shown(it.listen.as_ref()?);
+            |it, _| show_text(it.listen.as_ref()?);
         allow: Option<Networks> = NETWORK_LIST.optional(), NextRequest,
             "Only clients of these networks, or of { file = \"partners.txt\" }; others get 403.";
         deny: Option<Networks> = NETWORK_LIST.optional(), NextRequest,
@@ -58,10 +63,10 @@ table! {
         networks: Option<Arc<ClientNetworks>>;
         /// Action for requests of the route.
         action: RouteAction;
-        + origin: Field::of(Form::Text), NextRequest,
+        + origin: Field::of_form(Form::Text), NextRequest,
             "Where the requests go: a name from [origins]. Required without refuse.",
-            |it, settings| shown(&settings.origins[it.origin()?].name);
-        + refuse: Field::of(STATUS.form), NextRequest,
+            |it, settings| show_text(&settings.origins[it.origin()?].name);
+        + refuse: Field::of_form(STATUS.form), NextRequest,
             "Answer each request with this status instead of sending it to an origin.",
             |it, _| match it.action {
                 RouteAction::Refuse(status) => (STATUS.show)(&status),
@@ -69,29 +74,29 @@ table! {
             };
         /// Class of the requests at the origin's gate; empty if the origin has no classes.
         class: Arc<str>;
-        + class: Field::of(NOT_EMPTY_FORM), NextRequest,
+        + class: Field::of_form(NOT_EMPTY_FORM), NextRequest,
             "Class of these requests at the gate. Default: the origin's first class.",
-            |it, _| (!it.class.is_empty()).then(|| shown(&it.class))?;
-        /// Requests use the waiting room of the origin, if it has one.
+            |it, _| (!it.class.is_empty()).then(|| show_text(&it.class))?;
+        /// Whether requests use the waiting room of the origin, if it has one.
         room: bool;
-        + room: Field::of(Form::Boolean).or("true"), NextRequest,
+        + room: Field::of_form(Form::Boolean).with_default("true"), NextRequest,
             "Use the waiting room of the origin, if it has one; false: requests of this route bypass it.",
             |it, settings| {
                 let has_room = settings.origins[it.origin()?].room.is_some();
-                (has_room || !it.room).then(|| bare(&it.room))?
+                (has_room || !it.room).then(|| show_bare(&it.room))?
             };
-        /// `room` is true and the origin has a room.
+        /// Whether `room` is true and the origin has a room.
         asks_room: bool;
         /// Sharing of answers between equal requests; `None`: no sharing.
         collapse: Option<Arc<Collapse>>;
-        + collapse: Field::of(Form::Table(Collapse::TABLE)), NextRequest,
+        + collapse: Field::of_form(Form::Table(Collapse::TABLE)), NextRequest,
             "Equal requests that come together get one answer of the origin.",
-            |it, settings| shown_table(it.collapse.as_deref(), settings);
+            |it, settings| show_table(it.collapse.as_deref(), settings);
         /// Sites whose scripts may read the responses; `None`: the origin decides.
         cors: Option<Arc<Cors>>;
-        + cors: Field::of(Form::Table(Cors::TABLE)), NextRequest,
+        + cors: Field::of_form(Form::Table(Cors::TABLE)), NextRequest,
             "Sites whose scripts may read the responses; drip answers their preflights before any limit.",
-            |it, settings| shown_table(it.cors.as_deref(), settings);
+            |it, settings| show_table(it.cors.as_deref(), settings);
         /// Hash of all settings that change the origin's answers or the equality of requests.
         ///
         /// 0 without `collapse`. The hash is the same each time the same file is loaded.
@@ -102,50 +107,50 @@ table! {
         jwt: Arc<[Jwt]>;
         /// Applies in the zones and at the origin's gate.
         cost: CostRule;
-        + cost: Field::of(cost::FORM).or("1"), NextRequest,
+        + cost: Field::of_form(cost::FORM).with_default("1"), NextRequest,
             "What a request counts for.",
-            |it, settings| cost::shown_rule(&it.cost, settings);
-        refund: Vec<Statuses> = REFUND.or("[]"), NextRequest,
+            |it, settings| cost::show_rule(&it.cost, settings);
+        refund: Vec<Statuses> = REFUND.with_default("[]"), NextRequest,
             "A request that is answered so is not charged in its zones after all.";
         /// Each zone occurs at most once. Empty: the route only forwards.
         limits: Vec<RouteLimit>;
-        + limits: Field::of(limit::FORM).or("[]"), NextRequest,
+        + limits: Field::of_form(limit::FORM).with_default("[]"), NextRequest,
             "The zones that limit these requests; without limits a route only forwards.",
-            |it, settings| limit::shown(&it.limits, &settings.zones);
+            |it, settings| limit::show_limits(&it.limits, &settings.zones);
         /// Total for its zones and the origin's gate.
-        max_wait: Option<Duration> = DURATION_OR_NONE.or("\"none\""), NextRequest,
+        max_wait: Option<Duration> = DURATION_OR_NONE.with_default("\"none\""), NextRequest,
             "A request that would wait longer is rejected on arrival.";
         /// `None`: the value of the origin.
         response_timeout: Option<Duration> = TIMEOUT.optional(), NextRequest,
             "Longest silence of the origin before the head of its response. Default: that of the origin.";
-        dry_run: bool = BOOLEAN.or("false"), NextRequest,
+        dry_run: bool = BOOLEAN.with_default("false"), NextRequest,
             "Decide, count and log, but let every request pass its zones at once.";
-        reject_status: u16 = STATUS.or("429"), NextRequest,
+        reject_status: u16 = STATUS.with_default("429"), NextRequest,
             "Status of a rejection.";
-        reject_body: String = REJECT_BODY.or("\"Too many requests\\n\""), NextRequest,
+        reject_body: String = REJECT_BODY.with_default("\"Too many requests\\n\""), NextRequest,
             "Body of a rejection for which pages has no file.";
-        pages: Pages = PAGES.or("{}"), NextRequest,
+        pages: Pages = PAGES.with_default("{}"), NextRequest,
             "Files instead of the short texts of drip's own responses, by status: { \"429\" = \"busy.html\", \"5xx\" = \"down.html\" }.";
-        origin_pages: bool = BOOLEAN.or("false"), NextRequest,
+        origin_pages: bool = BOOLEAN.with_default("false"), NextRequest,
             "Send these files instead of the origin's responses 502 to 504, too.";
-        access_log: bool = BOOLEAN.or("true"), NextRequest,
+        access_log: bool = BOOLEAN.with_default("true"), NextRequest,
             "Whether these requests have lines in the access log.";
-        headers: Vec<RatelimitHeader> = HEADERS.or("[\"x-ratelimit\"]"), NextRequest,
+        headers: Vec<RatelimitHeader> = HEADERS.with_default("[\"x-ratelimit\"]"), NextRequest,
             "Fields that tell the client its limits, and whether its answer is shared.";
         /// Change of the path for the origin; `None`: the path is forwarded unchanged.
         rewrite: Option<PathRewrite>;
-        + strip_prefix: Field::of(rewrite::STRIP_FORM), NextRequest,
+        + strip_prefix: Field::of_form(rewrite::STRIP_FORM), NextRequest,
             "Removed from the beginning of the path that the origin gets.",
-            |it, _| rewrite::shown(&it.rewrite.as_ref()?.strip);
-        + add_prefix: Field::of(rewrite::ADD_FORM), NextRequest,
+            |it, _| rewrite::show_prefix(&it.rewrite.as_ref()?.strip);
+        + add_prefix: Field::of_form(rewrite::ADD_FORM), NextRequest,
             "Put before the path that the origin gets, after strip_prefix is removed.",
-            |it, _| rewrite::shown(&it.rewrite.as_ref()?.add);
-        request_fields: FieldEdits = REQUEST_FIELDS.or("{}").named("request_headers"), NextRequest,
+            |it, _| rewrite::show_prefix(&it.rewrite.as_ref()?.add);
+        request_fields: FieldEdits = REQUEST_FIELDS.with_default("{}").named("request_headers"), NextRequest,
             "Fields that the origin gets instead of the client's, with variables as keys have them; false removes one.";
-        response_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("response_headers"), NextRequest,
+        response_fields: FieldEdits = RESPONSE_FIELDS.with_default("{}").named("response_headers"), NextRequest,
             "Fields of all responses, instead of the origin's, with variables as keys have them; false removes one.";
         /// Applied before the fields of all responses.
-        answer_fields: FieldEdits = RESPONSE_FIELDS.or("{}").named("answer_headers"), NextRequest,
+        answer_fields: FieldEdits = RESPONSE_FIELDS.with_default("{}").named("answer_headers"), NextRequest,
             "Fields of the responses that drip makes itself, such as a rejection, with variables as keys have them.";
     }
 }
@@ -153,36 +158,27 @@ table! {
 /// Fields that select the requests of a route.
 pub(super) const SELECTING: [&str; 5] = ["path", "host", "methods", "match", "listen"];
 
-/// Further fields that have an effect in a route that refuses its requests.
-const OF_REFUSALS: [&str; 8] = [
-    "refuse",
-    "allow",
-    "deny",
-    "cors",
-    "pages",
-    "access_log",
-    "response_headers",
-    "answer_headers",
-];
-
-/// Returns whether a field has an effect in a route that refuses its requests.
-pub(super) fn is_of_refusals(name: &str) -> bool {
-    SELECTING.contains(&name) || OF_REFUSALS.contains(&name)
+/// Returns whether a field has an effect in a route with `refuse`, which has no origin.
+pub(super) fn has_effect_with_refuse(name: &str) -> bool {
+    let is_about_access = matches!(name, "refuse" | "allow" | "deny" | "cors" | "access_log");
+    let is_about_responses = matches!(name, "pages" | "response_headers" | "answer_headers");
+    SELECTING.contains(&name) || is_about_access || is_about_responses
 }
 
 /// An error status.
 pub(super) const STATUS: Kind<u16> = whole::<_, 400, 599>();
 
-const REFUND: Kind<Vec<Statuses>> = kind(
-    Form::UniqueList(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
-    |node| {
+/// List of statuses and classes of statuses.
+const REFUND: Kind<Vec<Statuses>> = Kind {
+    form: Form::UniqueList(&Form::Regex("[2-5][0-9][0-9]|[2-5]xx"), 0),
+    read: |node| {
         let what = "a status such as \"404\" or \"2xx\"";
         values::list(node, "[\"2xx\"]", |item| {
-            values::parsed(item, what, str::parse)
+            values::parse(item, what, str::parse)
         })
     },
-    |it| texts(it),
-);
+    show: |it| show_texts(it),
+};
 
 words! {
     /// Header fields that inform a client about its limits and its answer.
@@ -199,18 +195,20 @@ words! {
     }
 }
 
+/// Word for one group of fields.
 const HEADER: Kind<RatelimitHeader> = word();
 
-const HEADERS: Kind<Vec<RatelimitHeader>> = kind(
-    Form::UniqueList(&HEADER.form, 0),
-    |node| {
+/// List of these words.
+const HEADERS: Kind<Vec<RatelimitHeader>> = Kind {
+    form: Form::UniqueList(&HEADER.form, 0),
+    read: |node| {
         let mut headers = values::list(node, "[\"x-ratelimit\"]", HEADER.read)?;
         // The order in the file has no effect.
         headers.sort();
         Some(headers)
     },
-    |it| bare(&toml_list(it.iter().map(|it| toml_text(it.word())))),
-);
+    show: |it| show_bare(&toml_list(it.iter().map(|it| toml_text(it.word())))),
+};
 
 /// Action for the requests of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,20 +233,22 @@ impl Default for RouteAction {
     }
 }
 
-/// Minimum wait for the answer to another request in flight.
+/// Minimum wait of a request for the answer to an equal request in flight.
 const MIN_FOLLOW: Duration = Duration::from_millis(10);
 
 impl Route {
     /// Returns the shown fields. Omits fields that have no effect.
     pub(crate) fn rows(&self, settings: &Settings) -> Rows {
-        let mut rows = self.shown(settings);
+        let mut rows = self.shown_rows(settings);
         if self.origin().is_none() {
-            rows.retain(|(name, _)| is_of_refusals(name));
+            rows.retain(|(name, _)| has_effect_with_refuse(name));
         }
         rows
     }
 
-    /// Returns how long a request that has waited for `waited` follows a request in flight.
+    /// Returns for how long a request may wait for the answer to an equal request in flight.
+    ///
+    /// `waited`: how long it has waited before.
     ///
     /// The result is `follow_timeout`, but at most the rest of `max_wait`.
     pub fn follow_limit(&self, follow_timeout: Duration, waited: Duration) -> Duration {
@@ -265,7 +265,7 @@ impl Route {
         }
     }
 
-    /// Returns whether requests of the route may have different charges.
+    /// Returns whether a request of the route may be charged another cost than 1.
     pub fn has_cost(&self) -> bool {
         !self.refund.is_empty() || self.cost != CostRule::default()
     }
@@ -313,8 +313,8 @@ impl Route {
         )
     }
 
-    /// Returns the hash for `collapse_stamp`.
-    pub(crate) fn stamp(&self, origins: &[Origin]) -> u64 {
+    /// Computes the hash for `collapse_stamp`.
+    pub(crate) fn compute_collapse_stamp(&self, origins: &[Origin]) -> u64 {
         let Some(collapse) = &self.collapse else {
             return 0;
         };

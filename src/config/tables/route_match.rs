@@ -1,4 +1,7 @@
-//! Conditions that select the requests of a route: `path`, `host`, `methods` and `match`.
+//! Readers of the fields that select the requests of a route: `path`, `host`, `methods` and
+//! `match`.
+//!
+//! `settings::route_match` has the types of their values, and `kinds` explains kinds of values.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
@@ -6,38 +9,40 @@ use std::net::Ipv6Addr;
 use super::prelude::*;
 use crate::{ByteRegex, HostPattern, Matcher, MatcherInput, MatcherValue, PathPattern};
 
-pub(super) const PATH: Kind<PathPattern> = kind(
-    Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
-    |node| values::parsed(node, "a path such as \"/\" or \"= /exact\"", parse_path),
-    shown,
-);
+/// Prefix of paths, exact path or regular expression.
+pub(super) const PATH: Kind<PathPattern> = Kind {
+    form: Form::Regex("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
+    read: |node| values::parse(node, "a path such as \"/\" or \"= /exact\"", parse_path),
+    show: show_text,
+};
 
-const HOST_FORM: Form = Form::Like("([*][.])?[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]");
+/// Form of a host: a name, a wildcard such as `*.example.com`, or an IPv6 address in brackets.
+const HOST_FORM: Form = Form::Regex("([*][.])?[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]");
 
-pub(super) const HOSTS: Kind<Vec<HostPattern>> = kind(
-    Form::OneOf(&[HOST_FORM, Form::UniqueList(&HOST_FORM, 1)]),
-    |node| {
+/// One host, or a list of hosts.
+pub(super) const HOSTS: Kind<Vec<HostPattern>> = Kind {
+    form: Form::OneOf(&[HOST_FORM, Form::UniqueList(&HOST_FORM, 1)]),
+    read: |node| {
         const EXAMPLE: &str = "[\"api.example.com\", \"*.example.com\"]";
         let what = format!("a host such as \"api.example.com\", or a list such as {EXAMPLE}");
-        values::one_or_list(node, EXAMPLE, |item| {
-            values::parsed(item, &what, parse_host)
-        })
+        values::one_or_list(node, EXAMPLE, |item| values::parse(item, &what, parse_host))
     },
-    |it| one_or_texts(it),
-);
+    show: |it| show_one_or_texts(it),
+};
 
-pub(super) const METHODS: Kind<Vec<String>> = kind(
-    Form::UniqueList(&Form::Like("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
-    |node| {
+/// List of methods.
+pub(super) const METHODS: Kind<Vec<String>> = Kind {
+    form: Form::UniqueList(&Form::Regex("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
+    read: |node| {
         let what = "a method such as \"POST\"";
         values::list(node, "[\"POST\"]", |item| {
-            values::parsed(item, what, parse_method)
+            values::parse(item, what, parse_method)
         })
     },
-    |it| texts(it),
-);
+    show: |it| show_texts(it),
+};
 
-/// Reads a prefix, an exact path or a regular expression.
+/// Parses a prefix, an exact path or a regular expression.
 fn parse_path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
     if let Some(regex) = text.strip_prefix("regex:") {
         if regex.is_empty() {
@@ -61,7 +66,7 @@ fn parse_path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
     Ok(pattern(path.to_owned()))
 }
 
-/// Reads a host name, or a wildcard such as `*.example.com`.
+/// Parses a host name, an IPv6 address in brackets, or a wildcard such as `*.example.com`.
 fn parse_host(text: &str) -> Result<HostPattern, &'static str> {
     const WILDCARD: &str = "a * stands for whole labels at the beginning, as in \"*.example.com\"";
     let is_name = |text: &str| {
@@ -96,26 +101,32 @@ const CONDITIONS_FORM: Form = Form::BoundedByName(
     [0, MAX_CONDITIONS],
 );
 
-pub(super) const CONDITIONS: Kind<Vec<Matcher>> = kind(CONDITIONS_FORM, read_conditions, |it| {
-    let condition = |it: &Matcher| {
-        let (input, value) = (it.input.to_string(), it.value.to_string());
-        (toml_string(&input), toml_text(&value))
-    };
-    (!it.is_empty()).then(|| Shown::Value(toml_table(it.iter().map(condition))))
-});
+/// Table of conditions.
+pub(super) const CONDITIONS: Kind<Vec<Matcher>> = Kind {
+    form: CONDITIONS_FORM,
+    read: read_conditions,
+    show: |it| {
+        let condition = |condition: &Matcher| {
+            let (input, value) = (condition.input.to_string(), condition.value.to_string());
+            (toml_string(&input), toml_text(&value))
+        };
+        (!it.is_empty()).then(|| Shown::Value(toml_table(it.iter().map(condition))))
+    },
+};
 
 /// Reads `match`. The order of the conditions does not matter, so they are sorted.
 fn read_conditions(node: Node) -> Option<Vec<Matcher>> {
     let entries = node.entries_or("a table such as { \"header:x-version\" = \"2\" }")?;
-    if values::is_too_long(node, MAX_CONDITIONS, entries.len(), "conditions") {
+    if values::report_excess(node, MAX_CONDITIONS, entries.len(), "conditions") {
         return None;
     }
+    // Reads all conditions first, so that one wrong condition hides no other.
     let all: Vec<Option<Matcher>> = entries.iter().map(|it| read_condition(*it)).collect();
     let mut all: Vec<Matcher> = all.into_iter().collect::<Option<_>>()?;
     all.sort_by_cached_key(Matcher::to_string);
     // Field names are compared without case.
     if let Some(pair) = all.windows(2).find(|pair| pair[0].input == pair[1].input) {
-        return node.refused(&format!("{} is there twice; remove one", pair[0].input));
+        return node.refuse(&format!("{} is there twice; remove one", pair[0].input));
     }
     Some(all)
 }
@@ -127,12 +138,12 @@ fn read_condition(entry: Node) -> Option<Matcher> {
         "header" if values::is_token(name) => Some(MatcherInput::Header(name.to_ascii_lowercase())),
         "query" if !name.is_empty() => Some(MatcherInput::Query(name.to_owned())),
         "cookie" if values::is_token(name) => Some(MatcherInput::Cookie(name.to_owned())),
-        _ => entry.refused_as_is(
+        _ => entry.refuse_as_is(
             "a condition is on \"header:NAME\", \"query:NAME\" or \"cookie:NAME\", such as \"header:x-version\"",
         ),
     };
     let what = "a text such as \"2\", or \"regex:^on\"";
-    let value = values::parsed(entry, what, |text| match text.strip_prefix("regex:") {
+    let value = values::parse(entry, what, |text| match text.strip_prefix("regex:") {
         Some(regex) => ByteRegex::new(regex).map(MatcherValue::Regex),
         None => Ok(MatcherValue::Equal(text.to_owned())),
     });
@@ -142,7 +153,7 @@ fn read_condition(entry: Node) -> Option<Matcher> {
     })
 }
 
-/// Checks a method: a word in capitals.
+/// Checks that a method is a word in capitals, and returns it.
 fn parse_method(text: &str) -> Result<String, String> {
     if !values::is_token(text) {
         return Err("a method is a word such as \"POST\"".to_owned());

@@ -1,4 +1,6 @@
-//! Reads the `[[routes]]`: each alone, then compared with the others and with the names it uses.
+//! Reads the list of `[[routes]]`: each route alone, then its references to other tables.
+//!
+//! Two routes that select the same requests are reported. `route` defines the fields.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -6,29 +8,31 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use super::limit::{self, Zones};
-use super::names::{index, meant};
+use super::names::{read_index, suggest_name};
 use super::plan::CLASS;
 use super::prelude::*;
-use super::route::{Route, RouteAction, SELECTING, STATUS, is_of_refusals};
+use super::route::{Route, RouteAction, SELECTING, STATUS, has_effect_with_refuse};
 use super::{collapse, cors, cost, page, rewrite};
 use crate::{ClientNetworks, Listen, Origin, RouteLimit};
 
-/// Names that routes can use.
+/// Tables of a file that its routes can name.
 pub(crate) struct RouteNames<'a> {
+    /// Names of all origins, in the order of the file.
     pub(crate) origin_names: &'a [&'a str],
-    /// Origins without problems.
+    /// The same origins; `None` for one with a problem.
     pub(crate) origins: &'a [Option<Origin>],
+    /// Zones that limits name.
     pub(crate) zones: Zones<'a>,
     /// Addresses for clients, which may have names.
     pub(crate) listens: &'a [Listen],
 }
 
-/// Reads the `[[routes]]`. `None` stands for a route with a problem.
+/// Reads the `[[routes]]`. In the result, `None` stands for a route with a problem.
 pub(crate) fn read(tables: &[Node], known: &RouteNames) -> Vec<Option<Route>> {
     let mut by_selector = HashMap::new();
     let mut routes = Vec::new();
     for table in tables {
-        let Some(mut fields) = Fields::of(*table, "this route".to_owned(), Route::TABLE) else {
+        let Some(mut fields) = Fields::begin(*table, "this route".to_owned(), Route::TABLE) else {
             routes.push(None);
             continue;
         };
@@ -37,9 +41,9 @@ pub(crate) fn read(tables: &[Node], known: &RouteNames) -> Vec<Option<Route>> {
         route.listen = node.and_then(|node| read_listen(node, known.listens));
         let has_selector = SELECTING.iter().all(|name| !fields.is_wrong(name));
         if has_selector {
-            match by_selector.entry(in_any_order(&route)) {
-                Entry::Vacant(free) => _ = free.insert(*table),
-                Entry::Occupied(earlier) => table.wrong(&format!(
+            match by_selector.entry(selector_in_any_order(&route)) {
+                Entry::Vacant(vacant) => _ = vacant.insert(*table),
+                Entry::Occupied(earlier) => table.report_problem(&format!(
                     "it has the same path, host, methods, match and listen as the route at {}, so it would never be used; remove one",
                     earlier.get().location()
                 )),
@@ -50,10 +54,10 @@ pub(crate) fn read(tables: &[Node], known: &RouteNames) -> Vec<Option<Route>> {
     routes
 }
 
-/// Returns the values of the fields in [`SELECTING`], which are equal for no two routes.
+/// Returns the values of the fields in [`SELECTING`]. No two routes may have equal ones.
 ///
 /// The order of hosts and methods does not matter.
-fn in_any_order(route: &Route) -> impl Eq + Hash + use<> {
+fn selector_in_any_order(route: &Route) -> impl Eq + Hash + use<> {
     let hosts: BTreeSet<String> = route.hosts.iter().map(ToString::to_string).collect();
     let methods: BTreeSet<String> = route.methods.iter().cloned().collect();
     let (path, conditions) = (route.path.clone(), route.conditions.clone());
@@ -62,7 +66,8 @@ fn in_any_order(route: &Route) -> impl Eq + Hash + use<> {
 
 /// Reads the fields that refer to other tables, and reports values that do not fit together.
 ///
-/// `has_selector`: the fields that select its requests are right.
+/// `has_selector`: whether the fields that select its requests are right. Returns `None` if the
+/// route has a problem.
 fn complete(
     mut fields: Fields,
     mut route: Route,
@@ -76,33 +81,33 @@ fn complete(
     };
     let class = fields.get("class");
     let class = class.and_then(|node| Some((node, (CLASS.read)(node)?)));
-    let class = origin.and_then(|origin| class_of(class, origin));
+    let class = origin.and_then(|origin| find_class(class, origin));
     route.class = class.unwrap_or_default();
-    let room = fields.read_given("room", None, values::boolean);
+    let room = fields.read_optional("room", values::boolean);
     route.room = room.unwrap_or(true);
     route.asks_room = route.room && origin.is_some_and(|origin| origin.room.is_some());
-    let limits = fields.read_given("limits", None, |node| limit::read(node, &known.zones));
+    let limits = fields.read_optional("limits", |node| limit::read(node, &known.zones));
     route.limits = limits.unwrap_or_default();
-    let cost = fields.read_given("cost", None, cost::read);
+    let cost = fields.read_optional("cost", cost::read);
     route.cost = cost.unwrap_or_default();
-    if let Some(node) = fields.right("cost") {
+    if let Some(node) = fields.valid_value("cost") {
         cost::check(node, &route.cost, &route.limits, &known.zones);
         if let Some(origin) = origin {
             cost::check_origin(node, &route.cost, origin);
         }
     }
-    if let Some(node) = fields.right("origin_pages") {
+    if let Some(node) = fields.valid_value("origin_pages") {
         page::check_origin_pages(node, &route);
     }
     route.rewrite = rewrite::read(&mut fields, has_selector.then_some(&route.path));
     let methods = (!fields.is_wrong("methods")).then_some(&route.methods[..]);
-    let collapse = fields.read_given("collapse", None, |node| collapse::read(node, methods));
+    let collapse = fields.read_optional("collapse", |node| collapse::read(node, methods));
     route.collapse = collapse.map(Arc::new);
-    route.cors = fields.read_given("cors", None, cors::read).map(Arc::new);
+    route.cors = fields.read_optional("cors", cors::read).map(Arc::new);
     let is_right = fields.finish();
     for RouteLimit { limit, .. } in &mut route.limits {
         limit.max_wait = route.max_wait;
-        limit.cost = route.cost.usual();
+        limit.cost = route.cost.cost_if_unknown();
     }
     route.action = action?;
     let (allow, deny) = (route.allow.as_ref(), route.deny.as_ref());
@@ -111,19 +116,19 @@ fn complete(
     is_right.then_some(route)
 }
 
-/// Reads the action of a route. Reports each field that has no effect if requests are refused.
+/// Reads `refuse` or `origin`. Reports each field that has no effect beside `refuse`.
 fn read_action(fields: &mut Fields, known: &RouteNames) -> Option<RouteAction> {
     let Some(refuse) = fields.get("refuse") else {
-        let origin = fields.read_given("origin", Some("\"app\""), |node| {
-            index(node, "origins", known.origin_names)
+        let origin = fields.read_field("origin", Some("\"app\""), |node| {
+            read_index(node, "origins", known.origin_names)
         });
         return origin.map(RouteAction::Forward);
     };
-    // Marks the field as read, although no value of it fits.
+    // Marks the field as read: no value of it fits beside `refuse`.
     fields.get("origin");
     let without_effect = Route::TABLE.names().into_iter();
-    let without_effect = without_effect.filter(|name| !is_of_refusals(name));
-    for node in without_effect.filter_map(|name| fields.value(name)) {
+    let without_effect = without_effect.filter(|name| !has_effect_with_refuse(name));
+    for node in without_effect.filter_map(|name| fields.peek(name)) {
         node.report_as_is(
             "a route with refuse answers all its requests itself; remove this field or refuse",
         );
@@ -131,10 +136,10 @@ fn read_action(fields: &mut Fields, known: &RouteNames) -> Option<RouteAction> {
     (STATUS.read)(refuse).map(RouteAction::Refuse)
 }
 
-/// Reads the name of an address for clients.
+/// Reads `listen`: the name of an address for clients.
 fn read_listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
     let name = values::text(node)?;
-    let names = || listens.iter().filter_map(|it| it.name.as_ref());
+    let names = || listens.iter().filter_map(|listen| listen.name.as_ref());
     if let Some(known) = names().find(|known| ***known == *name) {
         return Some(Arc::clone(known));
     }
@@ -143,9 +148,9 @@ fn read_listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
         "none has a name; write listen = [{ address = \"...\", name = \"internal\" }] in [server]"
             .to_owned()
     } else {
-        meant(name, &names, "there are")
+        suggest_name(name, &names, "there are")
     };
-    node.missing(&format!(
+    node.report_missing(&format!(
         "no entry of listen in [server] has the name {}; {hint}",
         toml_string(name)
     ));
@@ -154,8 +159,9 @@ fn read_listen(node: Node, listens: &[Listen]) -> Option<Arc<str>> {
 
 /// Returns the class that a route names, or the first class of its origin.
 ///
-/// `class`: the value of the field `class`, and the name in it. Reports a name that is not known.
-fn class_of(class: Option<(Node, Arc<str>)>, origin: &Origin) -> Option<Arc<str>> {
+/// `class`: the value of the field `class`, and the name in it; `None` without that field. Reports
+/// a name that the origin does not have.
+fn find_class(class: Option<(Node, Arc<str>)>, origin: &Origin) -> Option<Arc<str>> {
     let mut names = origin.classes.iter().map(|class| &class.name);
     let Some((node, name)) = class else {
         return names.next().map(Arc::clone);
@@ -163,12 +169,13 @@ fn class_of(class: Option<(Node, Arc<str>)>, origin: &Origin) -> Option<Arc<str>
     if names.any(|known| *known == name) {
         return Some(name);
     }
-    let names: Vec<&str> = origin.classes.iter().map(|it| &*it.name).collect();
+    let names: Vec<&str> = origin.classes.iter().map(|class| &*class.name).collect();
     let table = format!("[origins.{}.classes]", origin.name);
-    node.missing(&if names.is_empty() {
+    let hint = suggest_name(&name, &names, "it has");
+    node.report_missing(&if names.is_empty() {
         format!("the origin has no classes; add {table} with {name} = 1")
     } else {
-        format!("{table} has no {name}; {}", meant(&name, &names, "it has"))
+        format!("{table} has no {name}; {hint}")
     });
     None
 }

@@ -1,4 +1,5 @@
-//! URL of an origin's server, and its reader.
+//! URL of a server of an origin: `http://host:port`, `https://host:port`, `h2c://host:port` or
+//! `unix:/path`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -54,6 +55,7 @@ pub enum Host {
 }
 
 impl ServerUrl {
+    /// Returns the scheme; `None` for a Unix socket.
     fn scheme(&self) -> Option<Scheme> {
         match self {
             Self::Tcp { scheme, .. } => Some(*scheme),
@@ -77,7 +79,7 @@ impl ServerUrl {
         }
     }
 
-    /// Returns the server at one of the addresses of its name.
+    /// Returns the URL of the server at one of the addresses of its host name.
     pub fn at(&self, address_of_name: IpAddr) -> Self {
         let mut url = self.clone();
         if let Self::Tcp { address, .. } = &mut url {
@@ -158,7 +160,8 @@ impl fmt::Display for Host {
     }
 }
 
-pub(super) const FORM: Form = Form::Like(
+/// Form of a URL.
+pub(super) const FORM: Form = Form::Regex(
     "(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:[0-9]+)?|unix:(.|\\n)+",
 );
 
@@ -169,17 +172,17 @@ const NOTHING_MORE: &str = "a server is written \"http://host:port\", \"https://
 pub(super) fn read(node: Node) -> Option<ServerUrl> {
     const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
     if let Some(hidden) = without_user(node) {
-        return node.refused(&format!("{NOTHING_MORE}; found {}", toml_string(&hidden)));
+        return node.refuse(&format!("{NOTHING_MORE}; found {}", toml_string(&hidden)));
     }
-    values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
+    values::parse(node, WHAT, |text| match text.strip_prefix("unix:") {
         Some(path) => parse_unix(path, node),
         None => parse_tcp(text),
     })
 }
 
-/// Returns the URL of a server without its user, so that no message shows a password.
+/// Returns a wrong URL with dots instead of its user, so that no message shows a password.
 ///
-/// `None`: the URL has no user.
+/// `None`: the URL has no user, or comes from the environment and is not shown at all.
 fn without_user(node: Node) -> Option<String> {
     let text = node.value.as_str().filter(|it| !it.starts_with("unix:"))?;
     let (_, host) = text.rsplit_once('@').filter(|_| !node.is_expanded())?;
@@ -189,7 +192,7 @@ fn without_user(node: Node) -> Option<String> {
     Some(format!("{scheme}...@{host}"))
 }
 
-/// Reads the URL of a Unix socket.
+/// Parses the path of a Unix socket. `node`: the value with the URL.
 fn parse_unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
     if path.is_empty() {
         return Err("a socket file is written \"unix:/run/app.sock\"");
@@ -201,7 +204,7 @@ fn parse_unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
     }
 }
 
-/// Reads a URL with a host and a port.
+/// Parses a URL with a host, and perhaps a port.
 fn parse_tcp(text: &str) -> Result<ServerUrl, &'static str> {
     const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
     const SERVICE: &str = "a service record (SRV) cannot be looked up, because the system's resolver returns addresses only; write http://host:port, and resolve = \"each\" if the name has several addresses";
@@ -217,6 +220,7 @@ fn parse_tcp(text: &str) -> Result<ServerUrl, &'static str> {
     if authority.contains(['/', '?', '#', '@']) {
         return Err(NOTHING_MORE);
     }
+    // An IPv6 address in brackets, and the text behind them.
     let bracketed = authority.strip_prefix('[');
     let bracketed = bracketed.and_then(|rest| rest.split_once(']'));
     let (host, port) = match bracketed {
@@ -245,13 +249,13 @@ fn parse_tcp(text: &str) -> Result<ServerUrl, &'static str> {
     })
 }
 
-/// Reads an IPv6 address without brackets.
+/// Parses an IPv6 address without brackets.
 fn parse_ipv6(text: &str) -> Option<Host> {
     let address = text.parse::<Ipv6Addr>().ok()?;
     Some(Host::Address(IpAddr::V6(address)))
 }
 
-/// Reads a host name, or an IPv4 address.
+/// Parses a host name, or an IPv4 address.
 fn parse_name_or_ipv4(text: &str) -> Option<Host> {
     if let Ok(address) = text.parse() {
         return Some(Host::Address(IpAddr::V4(address)));

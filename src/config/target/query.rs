@@ -1,4 +1,4 @@
-//! Reads arguments of a query.
+//! Reads the arguments of a query, such as `page` in `?page=2`.
 
 use std::borrow::Cow;
 
@@ -11,6 +11,7 @@ use crate::spelling::is_same_variable;
 /// compares them: otherwise `?%6Bey=1` would bypass a limit by `key`. A semicolon ends an argument
 /// like `&`: some programs treat it so, and clients escape it in values.
 pub fn argument<'a>(query: &'a [u8], name: &str) -> Cow<'a, [u8]> {
+    // Skips arguments without `=`, which have no value.
     let value = values_of(query, name).find_map(|value| value);
     value.map_or(Cow::Borrowed(&[]), decoded)
 }
@@ -40,6 +41,7 @@ fn values_of<'a>(query: &'a [u8], name: &str) -> impl Iterator<Item = Option<&'a
     })
 }
 
+/// Returns whether an encoded name in a query is `name`, as [`argument`] compares them.
 fn is_named(found: &[u8], name: &str) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if found.iter().all(is_plain) {

@@ -1,4 +1,4 @@
-//! TLS client settings with verification of the server's certificate.
+//! TLS settings for connections to servers, with verification of the server's certificate.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use tokio_rustls::rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 
 use super::verifier::Verifier;
 
-/// Certificates of authorities from a file, or of the servers themselves.
+/// Certificates in a file that connections trust: of authorities, or of the servers themselves.
 #[derive(Clone, Debug)]
 pub struct Authorities {
-    /// Absolute path.
+    /// Absolute path of the file.
     pub file: PathBuf,
-    /// Never empty.
+    /// The certificates as authorities, which sign those of servers; never empty.
     pub roots: Arc<RootCertStore>,
     /// The same certificates. A server may present one of them as its own.
     pub certificates: Arc<[CertificateDer<'static>]>,
@@ -31,7 +31,8 @@ impl PartialEq for Authorities {
 
 impl Eq for Authorities {}
 
-/// Makes TLS client settings that trust these authorities.
+/// Begins TLS settings for connections that trust these authorities. The caller adds the
+/// certificate of the gateway, if it has one.
 ///
 /// `None`: the system's authorities, or those in `SSL_CERT_FILE` and `SSL_CERT_DIR`. The call may
 /// block, because it reads the system's files.
@@ -47,6 +48,7 @@ pub fn client(
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?;
+    // rustls calls every verifier other than its own dangerous.
     let builder = builder.dangerous();
     Ok(builder.with_custom_certificate_verifier(Arc::new(verifier)))
 }

@@ -1,4 +1,4 @@
-//! Warnings about certificates that expire soon or are not valid.
+//! Texts of warnings about certificates that expire soon, have expired or are not valid yet.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,14 +8,14 @@ use super::Validity;
 
 /// A day in seconds.
 pub const DAY: i64 = 86_400;
-/// Duration before the expiry in which a warning is given, in seconds.
+/// A certificate expires soon if fewer seconds than this are left.
 const SOON: i64 = 14 * DAY;
 
-/// Returns a text that a certificate expires soon or has expired; `None` if neither.
+/// Returns a text if a certificate expires soon or has expired; `None` otherwise.
 ///
 /// `expires_at` and `now` are in Unix time. Examples: `expires in 9 days, on 2026-12-08` and
 /// `expired on 2020-01-02`.
-pub fn expiry(expires_at: i64, now: i64) -> Option<String> {
+pub fn expiry_warning(expires_at: i64, now: i64) -> Option<String> {
     let left = expires_at.saturating_sub(now);
     if left >= SOON {
         return None;
@@ -31,26 +31,28 @@ pub fn expiry(expires_at: i64, now: i64) -> Option<String> {
 }
 
 impl Validity {
-    /// Returns a text that a certificate is not valid `now`, or expires soon; `None` if neither.
+    /// Returns a text if a certificate is not valid `now`, or expires soon; `None` otherwise.
     ///
-    /// `now` is in Unix time. Examples: `is not valid before 2026-12-01T00:00:00Z`, or as
-    /// [`expiry`].
-    pub fn doubt(self, now: i64) -> Option<String> {
+    /// `now` is in Unix time. Examples: `is not valid before 2026-12-01T00:00:00Z`, or a text of
+    /// [`expiry_warning`].
+    pub fn describe_problem(self, now: i64) -> Option<String> {
         if self.is_not_yet_valid(now) {
             return Some(format!("is not valid before {}", timestamp(self.from)));
         }
-        expiry(self.to, now)
+        expiry_warning(self.to, now)
     }
 
-    /// Returns [`doubt`](Self::doubt) with a remedy, for `drip check` and the log.
+    /// Returns a text as [`describe_problem`](Self::describe_problem) does, with a remedy.
+    ///
+    /// It is for `drip check` and the log.
     pub fn warning(self, now: i64) -> Option<String> {
         let remedy = if self.is_not_yet_valid(now) {
             "set the clock, or name one that is valid now"
         } else {
             "renew it"
         };
-        let doubt = self.doubt(now)?;
-        Some(format!("{doubt}; {remedy}"))
+        let problem = self.describe_problem(now)?;
+        Some(format!("{problem}; {remedy}"))
     }
 
     /// Returns whether the certificate is not valid yet.
@@ -64,8 +66,8 @@ impl Validity {
     }
 }
 
-/// Returns whether a warning that a certificate expires is due, or will be within a day.
-pub fn is_nearly_soon(expires_at: i64, now: i64) -> bool {
+/// Returns whether a certificate expires soon, or will count as such within a day.
+pub fn is_expiry_near(expires_at: i64, now: i64) -> bool {
     expires_at.saturating_sub(now) < SOON + DAY
 }
 
@@ -96,30 +98,34 @@ mod tests {
 
     #[test]
     fn an_expiry_is_announced_two_weeks_before() {
-        let words = |left| expiry(NOW + left, NOW).unwrap_or_default();
-        assert_eq!(words(SOON - 1), "expires in 14 days, on 2026-12-12");
-        // A certificate made for nine days, in its first second and in the next one.
-        assert_eq!(words(9 * DAY), "expires in 9 days, on 2026-12-08");
-        assert_eq!(words(9 * DAY - 1), "expires in 9 days, on 2026-12-07");
-        assert_eq!(words(0), "expires within a day, on 2026-11-29");
-        assert_eq!(words(-1), "expired on 2026-11-28");
-        assert_eq!(words(i64::MIN / 2).split(' ').next(), Some("expired"));
+        for (seconds_left, text) in [
+            (SOON - 1, "expires in 14 days, on 2026-12-12"),
+            // A certificate made for nine days, in its first second and in the next one.
+            (9 * DAY, "expires in 9 days, on 2026-12-08"),
+            (9 * DAY - 1, "expires in 9 days, on 2026-12-07"),
+            (0, "expires within a day, on 2026-11-29"),
+            (-1, "expired on 2026-11-28"),
+        ] {
+            let warning = expiry_warning(NOW + seconds_left, NOW);
+            assert_eq!(warning.as_deref(), Some(text));
+        }
+        let past = expiry_warning(NOW + i64::MIN / 2, NOW).unwrap();
+        assert!(past.starts_with("expired "), "{past}");
     }
 
     #[test]
     fn a_future_start_is_reported_rather_than_the_expiry() {
-        let doubt = |from, to| {
+        // `from` and `to`: seconds from now.
+        let warning = |from, to| {
             let validity = Validity {
                 from: NOW + from,
                 to: NOW + to,
             };
             validity.warning(NOW).unwrap_or_default()
         };
-        assert_eq!(doubt(0, SOON), "");
-        assert_eq!(
-            doubt(DAY, 2 * DAY),
-            "is not valid before 2026-11-30T00:00:00Z; set the clock, or name one that is valid now"
-        );
-        assert_eq!(doubt(-DAY, -1), "expired on 2026-11-28; renew it");
+        assert_eq!(warning(0, SOON), "");
+        let not_yet = "is not valid before 2026-11-30T00:00:00Z; set the clock, or name one that is valid now";
+        assert_eq!(warning(DAY, 2 * DAY), not_yet);
+        assert_eq!(warning(-DAY, -1), "expired on 2026-11-28; renew it");
     }
 }

@@ -1,4 +1,4 @@
-//! Facts of a certificate that rustls does not expose, such as its version and its validity.
+//! Reads facts from a certificate that the TLS library does not expose, such as its validity.
 
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ pub fn version_and_validity(certificate: &[u8]) -> Option<(u8, Validity)> {
         from: unix_time(validity.not_before)?,
         to: unix_time(validity.not_after)?,
     };
+    // In the encoding, version 1 has the number 0.
     Some((facts.version() as u8 + 1, validity))
 }
 
@@ -63,8 +64,9 @@ pub fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
     })
 }
 
-/// Returns what is wrong with a certificate of the gateway; `None` if it can be presented.
-pub fn unfit(certificate: &CertificateDer<'_>) -> Option<String> {
+/// Returns why the gateway cannot present this certificate; `None` if it can.
+pub fn flaw(certificate: &CertificateDer<'_>) -> Option<String> {
+    // `..3`: versions 1 and 2.
     if let Some((version @ ..3, _)) = version_and_validity(certificate) {
         return Some(format!(
             "the certificate is of X.509 version {version}, and TLS needs version 3; openssl makes one with `req -x509`, or with `x509 -req` and -extfile"

@@ -1,9 +1,11 @@
 //! Explains why a certificate is refused, and what to do.
+//!
+//! Servers and clients present certificates. The texts name their owner, and the field of the
+//! configuration that can accept them.
 
 use std::io;
 use std::path::Path;
 
-use thiserror::Error as ErrorOf;
 use tokio_rustls::rustls::pki_types::UnixTime;
 use tokio_rustls::rustls::{CertificateError, Error};
 
@@ -12,14 +14,14 @@ use super::expiry::timestamp;
 /// Error of a TLS connection that failed because of a certificate.
 ///
 /// The message says what is wrong, and in a second sentence what to do.
-#[derive(Debug, ErrorOf)]
-#[error("{words}")]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct CertificateRefused {
     /// Reason and remedy.
-    pub words: String,
+    pub message: String,
     /// End of the validity in Unix time, if the certificate has expired.
     pub expired: Option<i64>,
-    /// The server refuses the certificate of the gateway.
+    /// Whether the certificate is the gateway's own, which the server refuses.
     pub is_of_gateway: bool,
 }
 
@@ -27,27 +29,30 @@ pub struct CertificateRefused {
 #[derive(Clone, Copy, Debug)]
 pub struct RefusalContext<'a> {
     /// Owner of the certificate: `server` or `client`.
-    pub of: &'static str,
+    pub owner: &'static str,
     /// Field that names the file of the authorities.
     pub field: &'static str,
     /// File of the authorities; `None`: the authorities of the system.
     pub ca: Option<&'a Path>,
-    /// Certificates that the file may contain directly, such as `the certificate itself`.
-    pub itself: &'static str,
+    /// Certificate that the file may contain instead of its authority, such as `this very
+    /// certificate`. Connections then trust it directly.
+    pub pinnable: &'static str,
     /// Purpose that a certificate must have, such as `serverAuth`.
     pub purpose: &'static str,
-    /// Remedy for a certificate for other names.
-    pub rename: &'static str,
+    /// Remedy for a certificate that is for other names; empty if there is none.
+    pub name_remedy: &'static str,
 }
 
 impl RefusalContext<'_> {
-    /// Replaces the message by a reason and a remedy, if the error is about this certificate.
+    /// Replaces an error about this certificate by one with a reason and a remedy.
+    ///
+    /// Returns any other error unchanged.
     pub fn explain(&self, error: io::Error) -> io::Error {
         let source = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
         let Some(Error::InvalidCertificate(why)) = source else {
             return error;
         };
-        let Some(words) = self.why(why) else {
+        let Some(message) = self.why(why) else {
             return error;
         };
         let expired = match why {
@@ -57,36 +62,34 @@ impl RefusalContext<'_> {
             _ => None,
         };
         let refused = CertificateRefused {
-            words,
+            message,
             expired,
             is_of_gateway: false,
         };
         io::Error::new(error.kind(), refused)
     }
 
-    /// Returns reason and remedy; `None`: the message of rustls is good enough.
+    /// Returns reason and remedy; `None`: the message of the TLS library is good enough.
     pub fn why(&self, error: &CertificateError) -> Option<String> {
         use CertificateError as Why;
-        let Self {
-            of, field, itself, ..
-        } = self;
+        let (owner, field, pinnable) = (self.owner, self.field, self.pinnable);
         Some(match error {
             Why::UnknownIssuer => match self.ca {
                 Some(ca) => format!(
-                    "the certificate of the {of} is signed by none of the authorities in {} (UnknownIssuer). Add its authority, or {itself}, to that file, and let the {of} send its intermediate certificates",
+                    "the certificate of the {owner} is signed by none of the authorities in {} (UnknownIssuer). Add its authority, or {pinnable}, to that file, and let the {owner} send its intermediate certificates",
                     ca.display()
                 ),
                 None => format!(
-                    "the certificate of the {of} is signed by none of the system's authorities (UnknownIssuer). Name a file with its authority, or with {itself}, in {field}, and let the {of} send its intermediate certificates"
+                    "the certificate of the {owner} is signed by none of the system's authorities (UnknownIssuer). Name a file with its authority, or with {pinnable}, in {field}, and let the {owner} send its intermediate certificates"
                 ),
             },
             Why::ExpiredContext { time, not_after } => format!(
-                "the certificate of the {of} expired at {}, and the clock says {}. Renew it on the {of}, and its copy in {field} if there is one",
+                "the certificate of the {owner} expired at {}, and the clock says {}. Renew it on the {owner}, and its copy in {field} if there is one",
                 show_time(*not_after),
                 show_time(*time)
             ),
             Why::NotValidYetContext { time, not_before } => format!(
-                "the certificate of the {of} is not valid before {}, and the clock says {}. Set the clock, or wait",
+                "the certificate of the {owner} is not valid before {}, and the clock says {}. Set the clock, or wait",
                 show_time(*not_before),
                 show_time(*time)
             ),
@@ -97,75 +100,76 @@ impl RefusalContext<'_> {
                 let expected = expected.to_str();
                 if presented.is_empty() {
                     format!(
-                        "the certificate of the {of} is not valid for {expected}: it has no subjectAltName, and its common name does not count. Make one with subjectAltName"
+                        "the certificate of the {owner} is not valid for {expected}: it has no subjectAltName, and its common name does not count. Make one with subjectAltName"
                     )
                 } else {
-                    // Each is a name in quotes, or an address.
-                    let name = |it: &'_ String| it.split('"').nth(1).unwrap_or(it).to_owned();
+                    // Each text has a name in quotes, or is an address.
+                    let name = |text: &String| text.split('"').nth(1).unwrap_or(text).to_owned();
                     let names = presented.iter().map(name).collect::<Vec<_>>().join(", ");
                     format!(
-                        "the certificate of the {of} is not valid for {expected}, but for {names}. {}",
-                        self.rename
+                        "the certificate of the {owner} is not valid for {expected}, but for {names}. {}",
+                        self.name_remedy
                     )
                 }
             }
             Why::InvalidPurpose | Why::InvalidPurposeContext { .. } => format!(
-                "the certificate of the {of} is not for {of}s: its extendedKeyUsage has no {}. Make one that has",
+                "the certificate of the {owner} is not for {owner}s: its extendedKeyUsage has no {}. Make one that has",
                 self.purpose
             ),
             Why::BadSignature => format!(
-                "the signature of the {of}'s certificate or handshake is wrong (BadSignature). An authority in {field} may have a new key under its old name: renew {field}, and see that the {of} has the key of its certificate"
+                "the signature of the {owner}'s certificate or handshake is wrong (BadSignature). An authority in {field} may have a new key under its old name: renew {field}, and see that the {owner} has the key of its certificate"
             ),
             Why::Revoked => {
-                format!("the certificate of the {of} is revoked. Renew it on the {of}")
+                format!("the certificate of the {owner} is revoked. Renew it on the {owner}")
             }
             Why::UnknownRevocationStatus => format!(
-                "an authority of the {of}'s certificate has no revocation list (UnknownRevocationStatus). Add the list of each authority to the file in client_crl"
+                "an authority of the {owner}'s certificate has no revocation list (UnknownRevocationStatus). Add the list of each authority to the file in client_crl"
             ),
             Why::ExpiredRevocationList | Why::ExpiredRevocationListContext { .. } => format!(
-                "the revocation list of the {of}'s authority expired (ExpiredRevocationList). Renew it in the file in client_crl"
+                "the revocation list of the {owner}'s authority expired (ExpiredRevocationList). Renew it in the file in client_crl"
             ),
             Why::BadEncoding => {
-                format!("the certificate of the {of} cannot be read (BadEncoding). Make a new one")
+                format!(
+                    "the certificate of the {owner} cannot be read (BadEncoding). Make a new one"
+                )
             }
             Why::UnhandledCriticalExtension => format!(
-                "the certificate of the {of} has a critical extension that is not known here. Make one without it, or add {itself} to {field}"
+                "the certificate of the {owner} has a critical extension that is not known here. Make one without it, or add {pinnable} to {field}"
             ),
             Why::UnsupportedSignatureAlgorithmContext { .. }
             | Why::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
-                "the certificate of the {of} is signed in a way that is not secure or not known, such as SHA-1 or RSA of less than 2048 bits. Make one with SHA-256 and ECDSA P-256 or RSA 2048"
+                "the certificate of the {owner} is signed in a way that is not secure or not known, such as SHA-1 or RSA of less than 2048 bits. Make one with SHA-256 and ECDSA P-256 or RSA 2048"
             ),
             Why::Other(other) => return self.why_other(&other.to_string()),
             _ => return None,
         })
     }
 
-    /// Returns reason and remedy for errors of webpki without a variant in rustls.
+    /// Returns reason and remedy for an error that the TLS library knows only by a name.
     ///
-    /// `why`: name of the error.
+    /// `why`: that name.
     fn why_other(&self, why: &str) -> Option<String> {
-        let Self {
-            of, field, itself, ..
-        } = self;
-        let words = match why {
+        let (owner, field, pinnable) = (self.owner, self.field, self.pinnable);
+        let text = match why {
             "CaUsedAsEndEntity" => format!(
-                "the {of} shows a certificate of an authority (CA:TRUE) as its own. Add {itself} to the file in {field}, or give the {of} one with CA:FALSE"
+                "the {owner} shows a certificate of an authority (CA:TRUE) as its own. Add {pinnable} to the file in {field}, or give the {owner} one with CA:FALSE"
             ),
             "EndEntityUsedAsCa" => format!(
-                "a certificate that is not an authority's (CA:FALSE) signed that of the {of}. Sign it by an authority, or add {itself} to the file in {field}"
+                "a certificate that is not an authority's (CA:FALSE) signed that of the {owner}. Sign it by an authority, or add {pinnable} to the file in {field}"
             ),
             "PathLenConstraintViolated" | "NameConstraintViolation" => format!(
-                "the authority of the {of}'s certificate may not sign it (its pathLenConstraint or nameConstraints). Have it signed by another one, or add {itself} to the file in {field}"
+                "the authority of the {owner}'s certificate may not sign it (its pathLenConstraint or nameConstraints). Have it signed by another one, or add {pinnable} to the file in {field}"
             ),
             "UnsupportedCertVersion" => format!(
-                "the certificate of the {of} is of an old version of X.509. Make one of version 3, with subjectAltName"
+                "the certificate of the {owner} is of an old version of X.509. Make one of version 3, with subjectAltName"
             ),
             _ => return None,
         };
-        Some(format!("{words} ({why})"))
+        Some(format!("{text} ({why})"))
     }
 }
 
+/// Returns a time as text, such as `2026-12-01T00:00:00Z`.
 fn show_time(time: UnixTime) -> String {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     timestamp(seconds).to_string()

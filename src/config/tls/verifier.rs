@@ -1,4 +1,6 @@
-//! Verifies the certificate of a server.
+//! Verifies the certificate of a server: by its chain to an authority, or because it is pinned.
+//!
+//! A pinned certificate is in the configured file itself, so it is trusted without an authority.
 
 use std::sync::Arc;
 
@@ -23,12 +25,13 @@ use super::verify_validity;
 /// are still checked.
 #[derive(Debug)]
 pub(super) struct Verifier {
+    /// Verifier of the TLS library.
     chains: Arc<WebPkiServerVerifier>,
     pinned: Arc<[CertificateDer<'static>]>,
 }
 
 impl Verifier {
-    /// `roots` must not be empty.
+    /// Makes a verifier. `roots`: authorities of chains; must not be empty.
     pub(super) fn new(
         roots: Arc<RootCertStore>,
         pinned: Arc<[CertificateDer<'static>]>,
@@ -49,7 +52,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.pinned.iter().any(|it| it == end_entity) {
+        if self.pinned.iter().any(|pinned| pinned == end_entity) {
             verify_validity(end_entity, now)?;
             verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
             return Ok(ServerCertVerified::assertion());

@@ -1,4 +1,6 @@
-//! Finds the folders to watch for a path with symbolic links.
+//! Finds the folders in which an event may change the file that a path leads to.
+//!
+//! A path may contain symbolic links. If a link changes, the path leads to another file.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,7 +17,8 @@ const MAX_LINKS: usize = 40;
 pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
     let mut folders = BTreeSet::new();
     let mut current = PathBuf::new();
-    let mut links = 0;
+    let mut link_count = 0;
+    // Components that are not resolved yet, the next one last.
     let mut remaining =
         reversed_components(&path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     while let Some(component) = remaining.pop() {
@@ -29,8 +32,9 @@ pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
             return folders;
         };
         if found.is_symlink() {
-            links += 1;
-            let target = fs::read_link(&next).ok().filter(|_| links <= MAX_LINKS);
+            link_count += 1;
+            let target = fs::read_link(&next).ok();
+            let target = target.filter(|_| link_count <= MAX_LINKS);
             folders.insert(current.clone());
             let Some(target) = target else {
                 return folders;

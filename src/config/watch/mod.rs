@@ -23,7 +23,7 @@ use self::folders::folders;
 use super::stamp::Stamp;
 use super::{LoadError, NamedFile, read};
 
-/// Duration without changes after which the file is read.
+/// Duration without changes after which a changed file is read.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// Maximum wait for a file that never stops changing. Then it is read between two writes.
@@ -39,7 +39,7 @@ const MAX_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
-    /// Text that was returned last; `None` after an error.
+    /// Text of the file that was returned last; `None` after an error.
     text: Option<String>,
     /// Stamp of the file when it was last read.
     ///
@@ -48,11 +48,12 @@ pub struct Watcher {
     read_stamp: Option<Stamp>,
     /// Stamp of the file at the last check.
     checked_stamp: Stamp,
-    /// Start of the changes that have not settled yet.
+    /// Instant of the first change that has not settled yet; `None`: the file is settled.
     unrest_since: Option<Instant>,
     /// Files named in the configuration, with their stamps of the last read.
-    others: Vec<NamedFile>,
-    /// `None`: the system has no instance left. The file is checked every [`MAX_INTERVAL`].
+    named_files: Vec<NamedFile>,
+    /// Sends events about folders. `None`: the system has no instance left. The file is checked
+    /// every [`MAX_INTERVAL`].
     inotify: Option<RecommendedWatcher>,
     /// Folders that inotify watches.
     watched: BTreeSet<PathBuf>,
@@ -77,6 +78,7 @@ impl Watcher {
         Self::new(path, text, inotify.ok(), changed_hint)
     }
 
+    /// Makes a watcher with this source of events. Each event must notify `changed_hint`.
     fn new(
         path: PathBuf,
         text: String,
@@ -89,7 +91,7 @@ impl Watcher {
             text: Some(text),
             read_stamp: None,
             unrest_since: None,
-            others: Vec::new(),
+            named_files: Vec::new(),
             inotify,
             watched: BTreeSet::new(),
             changed_hint,
@@ -103,19 +105,21 @@ impl Watcher {
         watcher
     }
 
-    /// Watches these files too: a change of one counts as a change of the configuration file.
+    /// Watches these files, too: a change of one counts as a change of the configuration file.
+    ///
+    /// They replace the files of an earlier call.
     ///
     /// A change since a file was read counts. If a file is named twice, the first entry is used.
     pub fn follow(&mut self, mut named: Vec<NamedFile>) {
         let mut paths = BTreeSet::new();
         named.retain(|file| paths.insert(file.path.clone()));
         for file in &mut named {
-            if let Some(known) = self.others.iter().find(|known| known.path == file.path) {
+            if let Some(known) = self.named_files.iter().find(|it| it.path == file.path) {
                 file.stamp = known.stamp;
             }
         }
-        self.others = named;
-        self.look();
+        self.named_files = named;
+        self.check_file();
     }
 
     /// Waits until the file has changed and settled, and returns its text.
@@ -130,14 +134,14 @@ impl Watcher {
     /// once, until the file changes.
     pub async fn changed(&mut self) -> Result<String, LoadError> {
         loop {
-            let stamp = self.look();
-            let have_others_changed = self.others.iter().any(|it| it.stamp_now() != it.stamp);
-            if Some(stamp) == self.read_stamp && !have_others_changed {
+            let stamp = self.check_file();
+            let has_named_changed = self.named_files.iter().any(|it| it.stamp_now() != it.stamp);
+            if Some(stamp) == self.read_stamp && !has_named_changed {
                 self.unrest_since = None;
                 self.wait_for_hint().await;
                 continue;
             }
-            let (stamp, others) = self.settle().await;
+            let (stamp, named_stamps) = self.settle().await;
             let last_text = self.text.take();
             let found = read(&self.path);
             if Stamp::of(&self.path) != stamp {
@@ -149,8 +153,8 @@ impl Watcher {
             self.unrest_since = None;
             self.read_stamp = Some(stamp);
             self.text = found.as_ref().ok().cloned();
-            let has_other_changed = self.record_stamps(others);
-            if self.text.is_none() || self.text != last_text || has_other_changed {
+            let has_named_changed = self.record_stamps(named_stamps);
+            if self.text.is_none() || self.text != last_text || has_named_changed {
                 return found;
             }
         }
@@ -165,8 +169,8 @@ impl Watcher {
     /// Returns an error if the file cannot be read.
     pub fn read(&mut self) -> Result<String, LoadError> {
         let stamp = Stamp::of(&self.path);
-        let others = self.stamps();
-        self.record_stamps(others);
+        let named_stamps = self.named_stamps();
+        self.record_stamps(named_stamps);
         let found = read(&self.path);
         // If the file is being written, the text may be incomplete although `stamp` is that of the
         // complete file. So `changed` must read again after a success.
@@ -176,32 +180,32 @@ impl Watcher {
     }
 
     /// Returns the current stamps of the named files.
-    fn stamps(&self) -> Vec<Stamp> {
-        let others = self.others.iter();
-        others.map(NamedFile::stamp_now).collect()
+    fn named_stamps(&self) -> Vec<Stamp> {
+        let named_files = self.named_files.iter();
+        named_files.map(NamedFile::stamp_now).collect()
     }
 
     /// Records the stamps of the named files at a read. Returns whether one has changed.
     fn record_stamps(&mut self, stamps: Vec<Stamp>) -> bool {
         let mut has_changed = false;
-        for (file, stamp) in self.others.iter_mut().zip(stamps) {
+        for (file, stamp) in self.named_files.iter_mut().zip(stamps) {
             has_changed |= file.stamp != stamp;
             file.stamp = stamp;
         }
         has_changed
     }
 
-    /// Waits until the file and the named files are unchanged for [`QUIET`].
+    /// Waits until all files are unchanged for [`QUIET`], and returns their stamps.
     ///
-    /// Waits for at most [`MAX_UNREST`].
+    /// Waits for at most [`MAX_UNREST`] since the first change.
     async fn settle(&mut self) -> (Stamp, Vec<Stamp>) {
         let latest = *self.unrest_since.get_or_insert_with(Instant::now) + MAX_UNREST;
-        let mut stamps = (self.look(), self.stamps());
+        let mut stamps = (self.check_file(), self.named_stamps());
         let mut quiet_at = Instant::now() + QUIET;
         loop {
             let until = quiet_at.min(latest);
             let is_quiet = timeout_at(until, self.wait_for_hint()).await.is_err();
-            let current = (self.look(), self.stamps());
+            let current = (self.check_file(), self.named_stamps());
             if Instant::now() >= latest {
                 return current;
             }
@@ -214,7 +218,7 @@ impl Watcher {
         }
     }
 
-    /// Waits for an event or a timeout.
+    /// Waits for an event, for at most [`MAX_INTERVAL`].
     async fn wait_for_hint(&self) {
         sleep(MIN_INTERVAL).await;
         // A timeout triggers a check, too.
@@ -222,9 +226,9 @@ impl Watcher {
     }
 
     /// Checks the file, and renews the watches if its folders have changed. Returns its stamp.
-    fn look(&mut self) -> Stamp {
+    fn check_file(&mut self) -> Stamp {
         let mut folders = folders(&self.path);
-        for file in &self.others {
+        for file in &self.named_files {
             folders.extend(self::folders::folders(&file.path));
         }
         let stamp = Stamp::of(&self.path);
@@ -249,12 +253,14 @@ impl Watcher {
     }
 }
 
+/// Watches a folder. Does nothing without inotify.
 fn watch(inotify: Option<&mut RecommendedWatcher>, folder: &Path) -> notify::Result<()> {
     inotify.map_or(Ok(()), |inotify| {
         inotify.watch(folder, RecursiveMode::NonRecursive)
     })
 }
 
+/// Logs that changes are seen late, because `path` is checked in intervals only.
 fn warn_of_polling(path: &Path, error: &notify::Error) {
     tracing::warn!(
         path = %path.display(),

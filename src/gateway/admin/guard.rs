@@ -124,13 +124,13 @@ fn allowed(
     let role = bearer(headers).map_or(TokenRole::Unknown, |token| tokens.role(token));
     let is_protected = match access {
         Access::ReadOpen => false,
-        Access::Read => tokens.protect_reading(),
+        Access::Read => tokens.protects_reading(),
         Access::ReadMetrics | Access::Change => !tokens.is_empty(),
     };
     match role {
         TokenRole::Admin(name) => return Ok(TokenName(name)),
         TokenRole::Reader if !is_change => return Ok(TokenName(None)),
-        _ if is_change && is_protected && !tokens.permit_changes() => {
+        _ if is_change && is_protected && !tokens.permits_changes() => {
             return Err(forbidden(
                 "this gateway has no token for changes; set DRIP_ADMIN_TOKEN beside DRIP_ADMIN_READ_TOKEN, and restart it",
             ));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     fn tokens(admin: &str, read: &str) -> AdminTokens {
-        let tokens = AdminTokens::of(admin.as_bytes(), read.as_bytes());
+        let tokens = AdminTokens::parse(admin.as_bytes(), read.as_bytes());
         tokens.unwrap_or_else(|error| panic!("{error}"))
     }
 

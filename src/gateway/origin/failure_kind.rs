@@ -68,7 +68,7 @@ mod tests {
         let refused = || connect(io::ErrorKind::ConnectionRefused.into());
         let certificate = |is_of_gateway| {
             let refused = CertificateRefused {
-                words: "the certificate expired. Renew it".to_owned(),
+                message: "the certificate expired. Renew it".to_owned(),
                 expired: Some(1),
                 is_of_gateway,
             };

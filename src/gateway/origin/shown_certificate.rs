@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use config::ServerUrl;
-use config::tls::{CertificateRefused, expiry, unix_now};
+use config::tls::{CertificateRefused, expiry_warning, unix_now};
 
 use super::stream::OriginStream;
 use super::tls::shown_expiry;
@@ -57,7 +57,7 @@ impl ShownCertificate {
         self.expires.store(expires, Ordering::Relaxed);
         let now = unix_now();
         // `expiry` returns a text only if the certificate has expired or expires soon.
-        let Some(expiry_text) = expiry(expires, now).filter(|_| expires > now) else {
+        let Some(expiry_text) = expiry_warning(expires, now).filter(|_| expires > now) else {
             return;
         };
         if self.log.show(clock::wall()).is_some() {

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use config::tls::{self, is_nearly_soon, unix_now};
+use config::tls::{self, is_expiry_near, unix_now};
 use config::{Host, OriginTls};
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
@@ -93,7 +93,7 @@ impl Tls {
     fn needs_full_handshake(&self) -> bool {
         let expires = self.expires.load(Ordering::Relaxed);
         expires != 0
-            && is_nearly_soon(expires, unix_now())
+            && is_expiry_near(expires, unix_now())
             && self.full_handshakes.show(clock::now()).is_some()
     }
 }

@@ -233,7 +233,7 @@ impl NewConnection {
         server: &config::Server,
         serve: fn(Self, S, Peer),
     ) {
-        if !server.proxy_protocol.contain(peer.ip()) {
+        if !server.proxy_protocol.contains(peer.ip()) {
             return self.list_and_serve(socket, peer, serve);
         }
         actix_rt::spawn(async move {

@@ -98,7 +98,7 @@ impl Reloader {
         }
         gateway_sender.send_replace(Some(Arc::clone(&gateway)));
         note_load();
-        file_state.send_replace(FileState::loaded(clock::now()));
+        file_state.send_replace(FileState::at_start(clock::now()));
         Ok(Self {
             file,
             workers,
@@ -172,7 +172,9 @@ impl Reloader {
         // The log is opened again at each reload, so that a reload follows a rotated log.
         let access = match AccessLog::open(&settings) {
             Ok(access) => access,
-            Err(error) => return self.refuse(&error, vec![Problem::of_file(error.to_string())]),
+            Err(error) => {
+                return self.refuse(&error, vec![Problem::without_location(error.to_string())]);
+            }
         };
         let needs_restart = settings.needing_restart(&self.started_with);
         for setting in &needs_restart {
@@ -192,8 +194,9 @@ impl Reloader {
         let change = is_change.then(|| LastChange::of(&changes, lost_keys, now));
         // The history comes first: a client that sees the reload also finds its changes.
         self.history.add(now, by, changes.clone());
-        self.file_state
-            .send_modify(|state| state.reloaded(is_change, change.flatten(), needs_restart, now));
+        self.file_state.send_modify(|state| {
+            state.record_reload(is_change, change.flatten(), needs_restart, now)
+        });
         log_warnings(self.gateway().settings(), &self.file);
         tracing::info!(
             file = %self.file.display(),
@@ -240,7 +243,7 @@ impl Reloader {
     fn refuse(&self, error: &impl Display, problems: Vec<Problem>) -> bool {
         note_failed_reload();
         self.file_state
-            .send_modify(|state| state.refused(problems, clock::now()));
+            .send_modify(|state| state.record_refusal(problems, clock::now()));
         for line in error.to_string().lines() {
             tracing::error!("{line}");
         }

@@ -43,7 +43,7 @@ pub async fn serve(
     let recorder = Recorder::install()?;
     let watcher = Watcher::start(loaded.file.clone(), loaded.text.clone());
     let is_accepting = Arc::new(AtomicBool::new(false));
-    let (file_state_sender, file_state) = watch::channel(FileState::loaded(clock::now()));
+    let (file_state_sender, file_state) = watch::channel(FileState::at_start(clock::now()));
     let history = History::default();
     let connections = ClientConnections::default();
     let (order_sender, orders) = mpsc::channel(1);

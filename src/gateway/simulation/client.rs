@@ -53,7 +53,9 @@ pub(super) fn visit(
         let (plan, mut visit) = (plans.index_of(visit.key.as_bytes()), visit);
         if zone.settings().algorithm.has_windows() {
             // The rate includes the count.
-            let rate = plans.of(visit.key.as_bytes()).and_then(|plan| plan.rate);
+            let rate = plans
+                .plan_of(visit.key.as_bytes())
+                .and_then(|plan| plan.rate);
             let rate = rate.unwrap_or(zone.settings().rate);
             visit.limit.burst = rate.whole_count().unwrap_or(1) - 1;
         }

@@ -43,12 +43,12 @@ pub(super) async fn open(
             let socket = connect_tcp(host, *port).await?;
             let connected = connector.connect(name, socket).await;
             let context = RefusalContext {
-                of: "server",
+                owner: "server",
                 field: "ca of [redis]",
                 ca: authorities.map(|authorities| &*authorities.file),
-                itself: "this very certificate",
+                pinnable: "this very certificate",
                 purpose: "serverAuth",
-                rename: "Write one of its names in url of [redis]",
+                name_remedy: "Write one of its names in url of [redis]",
             };
             let explain = |error| context.explain(error);
             Ok(Box::new(connected.map_err(explain)?))

@@ -41,7 +41,7 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
         ..log.clone()
     })?;
     log.leave_out("drip_gateway::status::headline");
-    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
+    let tokens = AdminTokens::from_environment().map_err(io::Error::other)?;
     let mut signals = Signals::listen()?;
     let (gateway_sender, mut in_force) = watch::channel(None);
     let shown = async {

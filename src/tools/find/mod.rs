@@ -46,7 +46,7 @@ pub fn find(options: &FindArguments) -> ExitCode {
 
 /// Starts the experiment and follows it to its end. Returns whether it found a limit.
 async fn run(options: &FindArguments) -> io::Result<bool> {
-    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
+    let tokens = AdminTokens::from_environment().map_err(io::Error::other)?;
     let client = Client::new(options.admin.clone(), tokens);
     let mut signals = Signals::listen()?;
     let started = client.send::<Value>(Method::POST, "/api/find", options.body());

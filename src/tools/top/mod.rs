@@ -57,7 +57,7 @@ pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
 }
 
 async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
-    let tokens = AdminTokens::of_environment().map_err(io::Error::other)?;
+    let tokens = AdminTokens::from_environment().map_err(io::Error::other)?;
     let client = Client::new(address.clone(), tokens);
     let state = read_first(&client).await.map_err(|lost| {
         let remedy = match lost.status {

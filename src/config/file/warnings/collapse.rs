@@ -1,4 +1,4 @@
-//! Warnings about `[routes.collapse]`.
+//! Warnings about `[routes.collapse]`, by which equal requests share one answer of the origin.
 
 use std::collections::HashSet;
 
@@ -6,6 +6,8 @@ use crate::node::Node;
 use crate::{Collapse, Route, Settings, Variable, show_size};
 
 /// Warns of answers that clients of different buckets share, and of answers too large to share.
+///
+/// `node`: the route in the file.
 pub(super) fn check(settings: &Settings, route: &Route, node: Node) {
     let (Some(collapse), Some(node)) = (&route.collapse, node.field("collapse")) else {
         return;
@@ -47,7 +49,8 @@ fn missing_name<'v>(
             (!is_safe).then_some(("vary", name))
         }
         Variable::Cookie(name) => {
-            // Without the list, no request with a cookie shares.
+            // Without the list of cookies, no request with any cookie shares, so nothing is
+            // missing.
             let cookies = collapse.cookies.as_ref()?;
             let is_removed = route.request_fields.has(b"cookie");
             (!cookies.contains(name) && !is_removed).then_some(("cookies", name))
@@ -58,16 +61,11 @@ fn missing_name<'v>(
 
 /// Returns whether `vary` does not need this header field.
 ///
-/// Either requests with the field share nothing, or the responses of an origin usually do not
-/// depend on it. `host` is in the key as `$host`. drip writes `x-forwarded-…` itself.
+/// Requests with a secret in the field share nothing. Other fields are irrelevant: the responses of
+/// an origin usually do not depend on them. `host` is in the key as `$host`, and drip writes
+/// `x-forwarded-…` itself.
 fn needs_no_vary(name: &str) -> bool {
-    let known = [
-        "authorization",
-        "cookie",
-        "forwarded",
-        "host",
-        "user-agent",
-        "x-real-ip",
-    ];
-    known.contains(&name) || name.starts_with("x-forwarded-")
+    let is_secret = matches!(name, "authorization" | "cookie");
+    let is_irrelevant = matches!(name, "forwarded" | "host" | "user-agent" | "x-real-ip");
+    is_secret || is_irrelevant || name.starts_with("x-forwarded-")
 }

@@ -1,4 +1,6 @@
-//! Warnings about fields that have no effect beside another field.
+//! Warnings about fields that have no effect, because another field makes them useless.
+//!
+//! `node` is the table of the file with the fields.
 
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ pub(super) fn check_server(server: &Server, node: Node) {
 
 /// Warns of fields of an origin that another field makes ineffective.
 pub(super) fn check_origin(server: &Server, origin: &Origin, node: Node) {
-    // A default that is written out is no mistake. This holds for the checks below, too.
+    // A default may be written out: `drip show` does that.
     let is_default = is_default::<Origin>("keep_alive_timeout", origin.keep_alive_timeout);
     if origin.keep_alive == 0 && !is_default {
         let because = "keep_alive = 0 keeps no idle connection";
@@ -41,7 +43,9 @@ pub(super) fn check_origin(server: &Server, origin: &Origin, node: Node) {
     }
 }
 
-/// Warns of a `follow_timeout` longer than `max_wait`.
+/// Warns of a `follow_timeout` of `collapse` that is longer than `max_wait`.
+///
+/// `follow_timeout`: how long a request waits for the answer to an equal request.
 pub(super) fn check_route(route: &Route, node: Node) {
     let collapse = route.collapse.as_ref().zip(node.field("collapse"));
     let max_wait = route.max_wait.filter(|_| !route.dry_run);

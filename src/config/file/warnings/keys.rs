@@ -1,24 +1,21 @@
-//! Warnings about the key of a zone.
+//! Warnings about the key of a zone, whose values select the buckets.
 
 use crate::node::Node;
 use crate::{KeyError, Part, Variable, Zone};
 
-/// Header fields whose value authenticates a client, or identifies its session.
-const SECRET_FIELDS: [&str; 9] = [
-    "authorization",
-    "proxy-authorization",
-    "cookie",
-    "x-api-key",
-    "api-key",
-    "apikey",
-    "x-apikey",
-    "x-auth-token",
-    "x-access-token",
-];
+/// Returns whether the value of a header field authenticates a client, or identifies its session.
+fn is_secret_field(name: &str) -> bool {
+    let is_api_key = matches!(name, "x-api-key" | "api-key" | "apikey" | "x-apikey");
+    let is_token = matches!(name, "x-auth-token" | "x-access-token");
+    is_api_key || is_token || matches!(name, "authorization" | "proxy-authorization" | "cookie")
+}
+
 /// Query arguments whose value authenticates a client.
 const SECRET_ARGUMENTS: [&str; 5] = ["api_key", "apikey", "token", "access_token", "auth_token"];
 
 /// Warns of a key with a wrong or missing variable, and of a key that is a secret.
+///
+/// `node`: the zone in the file.
 pub(super) fn check(zone: &Zone, node: Node) {
     let Some(node) = node.field("key") else {
         return;
@@ -41,7 +38,7 @@ pub(super) fn check(zone: &Zone, node: Node) {
             ));
         }
     }
-    let secret = zone.key.variables().find(|it| is_secret(it));
+    let secret = zone.key.variables().find(|variable| is_secret(variable));
     if let Some(secret) = secret.filter(|_| !zone.mask_keys) {
         node.warn(&format!(
             "${secret} is a secret of the client, and stands in logs, in metrics and on the page; write mask_keys = true in the zone"
@@ -64,7 +61,7 @@ pub(super) fn check(zone: &Zone, node: Node) {
 /// Returns whether the value of a variable is a client's secret.
 fn is_secret(variable: &Variable) -> bool {
     match variable {
-        Variable::Header(name) => SECRET_FIELDS.contains(&&**name),
+        Variable::Header(name) => is_secret_field(name),
         Variable::Cookie(_) => true,
         Variable::Arg(name) => SECRET_ARGUMENTS.contains(&&*name.to_ascii_lowercase()),
         _ => false,

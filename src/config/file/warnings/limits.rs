@@ -1,4 +1,7 @@
 //! Warnings about limits that reject more or less than they seem to, and about unused leases.
+//!
+//! `burst` of a limit: number of requests that may exceed the rate. They wait in a queue, except
+//! the first `delay` of them. A lease takes slots of a zone in Redis ahead of the requests.
 
 use limit::{Delay, Limit, Rate};
 
@@ -6,19 +9,24 @@ use crate::node::Node;
 use crate::{Route, RouteLimit, Settings};
 
 /// Warns of a lease in a zone without a burst, which cannot take slots ahead.
+///
+/// `index`: index of the zone. `node`: the zone in the file.
 pub(super) fn check_lease(settings: &Settings, index: usize, node: Node) {
     let zone = &settings.zones[index];
     let limits = settings.routes.iter().flat_map(|route| &route.limits);
     let limits: Vec<_> = limits.filter(|limit| limit.zone == index).collect();
-    // The file's burst of a token bucket includes the request itself.
-    let (without_burst, reason) = if zone.algorithm.queues() {
+    // Largest `burst` in the file that lets no request exceed the rate. In a token bucket, `burst`
+    // includes the request itself.
+    let (no_burst, reason) = if zone.algorithm.queues() {
         (0, "without burst")
     } else {
         (1, "with a burst of 1")
     };
+    // `burst` of a limit never includes the request itself, but `burst` of a plan is as in the
+    // file.
     let has_burst = limits.is_empty()
         || limits.iter().any(|limit| limit.limit.burst > 0)
-        || zone.plans.iter().any(|it| it.burst > Some(without_burst));
+        || zone.plans.iter().any(|plan| plan.burst > Some(no_burst));
     // A window has room for everything that it counts.
     if !zone.lease.is_zero() && !zone.algorithm.has_windows() && !has_burst {
         let message = format!(
@@ -28,7 +36,9 @@ pub(super) fn check_lease(settings: &Settings, index: usize, node: Node) {
     }
 }
 
-/// Warns of a burst of which a part would wait longer than `max_wait`, at each rate of the zone.
+/// Warns of a burst of which a part can never be used: it would wait longer than `max_wait`.
+///
+/// This must hold at each rate of the zone and its plans. `item`: the limit in the file.
 pub(super) fn check_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
     let zone = &settings.zones[limit.zone];
     let burst = limit.limit.burst;
@@ -36,8 +46,8 @@ pub(super) fn check_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
     let plans = zone.plans.iter().filter(|plan| plan.burst.is_none());
     let rates = plans.filter_map(|plan| plan.rate).chain([zone.rate]);
     let usable = rates.map(|rate| usable_burst(&limit.limit, rate)).max();
-    let usable = usable.filter(|usable| zone.algorithm.queues() && *usable < u64::from(burst));
-    if let Some(usable) = usable {
+    let is_too_small = |usable: &u64| zone.algorithm.queues() && *usable < u64::from(burst);
+    if let Some(usable) = usable.filter(is_too_small) {
         let message = format!(
             "of burst {burst} at most {usable} can be used: further requests would wait longer than max_wait; lower burst to {usable}, or raise max_wait or the rate of zone {}",
             zone.name
@@ -70,14 +80,17 @@ fn queue_length(limit: &Limit) -> Option<u32> {
     }
 }
 
-/// Warns of a queue, or of permits, that all client connections together never fill.
+/// Warns of a queue, or of permits, that all client connections together can never use up.
+///
+/// `item`: the limit in the file.
 pub(super) fn check_capacity(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
     // Over TLS, HTTP/2 allows many requests per connection.
     if settings.server.has_tls_address() {
         return;
     }
     let connections = settings.server.max_connections.get();
-    let exceeds = |count: u32| usize::try_from(count).is_ok_and(|count| count >= connections);
+    // Whether a number of requests is at least that of all client connections.
+    let reaches = |count: u32| usize::try_from(count).is_ok_and(|count| count >= connections);
     let warn = |name: &'static str, times: &str, consequence: &str| {
         if let Some(field) = item.field(name) {
             field.warn(&format!(
@@ -90,7 +103,7 @@ pub(super) fn check_capacity(settings: &Settings, route: &Route, limit: &RouteLi
     let cost = route.cost.max().get();
     let zone = &settings.zones[limit.zone];
     let queue = queue_length(&limit.limit).filter(|_| zone.algorithm.queues());
-    if limit.limit.max_wait.is_none() && queue.is_some_and(|queue| exceeds(queue / cost)) {
+    if limit.limit.max_wait.is_none() && queue.is_some_and(|queue| reaches(queue / cost)) {
         let times = match cost {
             1 => String::new(),
             cost => format!("{cost} times "),
@@ -98,7 +111,7 @@ pub(super) fn check_capacity(settings: &Settings, route: &Route, limit: &RouteLi
         let consequence = "the queue is never full and the limit never rejects";
         warn("burst", &times, consequence);
     }
-    if limit.limit.in_flight.is_some_and(|it| exceeds(it.get())) {
+    if limit.limit.in_flight.is_some_and(|it| reaches(it.get())) {
         warn("in_flight", "", "as many requests never run at once");
     }
 }

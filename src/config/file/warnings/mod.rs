@@ -1,7 +1,8 @@
 //! Warnings about legal values that are probably mistakes.
 //!
 //! Silence is better than a false alarm: a file that works as intended has no warning. Each `check`
-//! function adds the warnings about one field or a few.
+//! function adds the warnings about a few fields to the report of a node: a value of the file with
+//! its location.
 
 mod collapse;
 mod ineffective;
@@ -14,7 +15,7 @@ mod streams;
 use super::Node;
 use crate::{PathPattern, Route, Settings};
 
-/// Nodes that warnings may refer to. Each list has the order of the settings.
+/// Nodes that warnings may be about. Each list has the order of the settings.
 pub(super) struct FileNodes<'r> {
     pub(super) server: Option<Node<'r>>,
     pub(super) origins: Vec<Node<'r>>,
@@ -58,7 +59,7 @@ pub(super) fn find(settings: &Settings, nodes: &FileNodes) {
     }
 }
 
-/// Warns of a `*` in a path, which matches only itself.
+/// Warns of a `*` in a path that is not a regular expression: it matches only the character `*`.
 fn check_wildcard(route: &Route, node: Node) {
     let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &route.path else {
         return;
@@ -94,7 +95,7 @@ fn check_room(settings: &Settings, route: &Route, node: Node) {
     }
 }
 
-/// Returns whether a limit, a room or an origin uses the zone with this index.
+/// Returns whether a limit of a route, a waiting room or an origin uses the zone with this index.
 fn is_used(settings: &Settings, zone: usize) -> bool {
     let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
     let mut origins = settings.origins.iter();

@@ -1,4 +1,7 @@
-//! Warnings about `[origins.NAME]`.
+//! Warnings about `[origins.NAME]`: its buffers, its gate, and what gateways share in Redis.
+//!
+//! The gate of an origin holds requests back until a permit and its rate let them go. In each
+//! function, `node` is the origin in the file.
 
 use limit::{WithoutPool, show_duration};
 
@@ -6,7 +9,7 @@ use crate::node::Node;
 use crate::table_settings::TableSettings;
 use crate::{OnClientDisconnect, Origin, Server, Settings, show_size};
 
-/// Block size of buffers, in bytes.
+/// Size of the blocks that buffers consist of, in bytes.
 const BLOCK: u64 = 16 << 10;
 
 /// Warns of a buffer that is larger than the memory of all buffers.
@@ -27,13 +30,13 @@ pub(super) fn check_buffers(server: &Server, origin: &Origin, node: Node) {
     }
 }
 
-/// Warns of an unbounded number of requests that go on without their clients.
+/// Warns of an unbounded number of requests that go on after their clients disconnected.
+///
+/// `index`: index of the origin.
 pub(super) fn check_finish(settings: &Settings, index: usize, node: Node) {
     let origin = &settings.origins[index];
-    let mut routes = settings
-        .routes
-        .iter()
-        .filter(|it| it.origin() == Some(index));
+    let routes = settings.routes.iter();
+    let mut routes = routes.filter(|route| route.origin() == Some(index));
     let is_unbounded = routes.any(|route| {
         let mut limits = route.limits.iter();
         limits.all(|limit| limit.limit.in_flight.is_none())
@@ -79,7 +82,8 @@ pub(super) fn check_orphan(origin: &Origin, node: Node) {
     if origin.orphan >= origin.response_timeout || origin.shared_permits().is_none() {
         return;
     }
-    // One of them is in the file, because the default of `orphan` is the longer one.
+    // The file has at least one of both fields, because the default of `orphan` is longer than that
+    // of `response_timeout`.
     let field = node.field("orphan");
     let field = field.or_else(|| node.field("response_timeout"));
     let [orphan, response_timeout] = [origin.orphan, origin.response_timeout].map(show_duration);

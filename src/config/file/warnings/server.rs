@@ -1,4 +1,4 @@
-//! Warnings about `[server]`.
+//! Warnings about `[server]`, and about networks that contain every address.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,6 +12,8 @@ use crate::node::Node;
 use crate::{Listen, ListenAddress, Server, Zone, check_state_file};
 
 /// Warns of values that are unsafe, that nothing uses, or that do not work on this host.
+///
+/// `node`: `[server]` in the file.
 pub(super) fn check(server: &Server, node: Node) {
     let is_local = |listen: &Listen| match &listen.address {
         ListenAddress::Tcp(address) => is_loopback(address),
@@ -40,7 +42,7 @@ pub(super) fn check(server: &Server, node: Node) {
     }
 }
 
-/// Warns if the networks of a field together contain every address.
+/// Warns if the networks of a field together contain every IPv4 or every IPv6 address.
 fn check_networks(node: Node, name: &'static str, networks: &[IpNet], consequence: &str) {
     let aggregated = IpNet::aggregate(&networks.to_vec());
     if let Some(all) = aggregated.iter().find(|network| network.prefix_len() == 0) {
@@ -55,6 +57,7 @@ pub(super) fn check_exempt(zone: &Zone, node: Node) {
     check_networks(node, "exempt", &zone.exempt, consequence);
 }
 
+/// Returns whether only this host can reach an address.
 fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
@@ -69,7 +72,8 @@ const GOOGLE: [&str; 2] = ["35.191.0.0/16", "130.211.0.0/22"];
 fn check_keep_alive(server: &Server, node: Node) {
     let networks = &server.trusted_proxies.networks.list;
     let google = GOOGLE.map(str::parse::<IpNet>);
-    let is_google = |network: &IpNet| google.iter().flatten().any(|it| it.contains(network));
+    let is_google = |network: &IpNet| google.iter().flatten().any(|all| all.contains(network));
+    // Begin of the message, seconds for which idle connections are kept, and a longer `keep_alive`.
     let google_balancers = ("Google's load balancers keep", 600, "620s");
     let other_balancers = ("most load balancers, such as AWS's, keep", 60, "75s");
     let (balancers_keep, idle_seconds, remedy) = if networks.iter().any(is_google) {

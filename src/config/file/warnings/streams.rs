@@ -1,11 +1,16 @@
-//! Warnings about limits that reject requests a browser sends at once over HTTP/2.
+//! Warnings about limits that reject requests which a browser sends at once over HTTP/2.
+//!
+//! A browser loads all parts of a page at once, as streams of one connection. A limit should let
+//! those above `burst` wait instead of rejecting them.
 
 use limit::Delay;
 
 use crate::node::Node;
 use crate::{Route, RouteLimit, Server, Settings, Variable, Zone};
 
-/// Warns of a limit that rejects a part of the requests a browser sends at once over HTTP/2.
+/// Warns of a limit that rejects a part of the requests that a browser sends at once over HTTP/2.
+///
+/// `item`: the limit in the file.
 pub(super) fn check(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
     let (server, zone) = (&settings.server, &settings.zones[limit.zone]);
     let streams = server.max_concurrent_streams.get();
@@ -25,7 +30,7 @@ pub(super) fn check(settings: &Settings, route: &Route, limit: &RouteLimit, item
     }
 }
 
-/// Returns the field to change, and the change after which requests above `burst` wait.
+/// Returns the field to change, and the remedy: after it, requests above `burst` wait.
 ///
 /// `None`: such requests wait already.
 fn remedy(
@@ -51,12 +56,13 @@ fn remedy(
     })
 }
 
-/// Returns whether a browser may load the parts of a page through the route.
+/// Returns whether a browser may load the parts of a page through the route, and a limit applies.
 fn may_load_pages(route: &Route) -> bool {
-    !route.dry_run && (route.methods.is_empty() || route.methods.iter().any(|it| it == "GET"))
+    let has_get = route.methods.is_empty() || route.methods.iter().any(|method| method == "GET");
+    !route.dry_run && has_get
 }
 
-/// Returns how many requests of one key the limit accepts at once, if it has a bound.
+/// Returns how many requests of one key the limit accepts at once; `None`: any number.
 fn accepted_at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
     if zone.limits_no_rate() {
         return None;
@@ -67,7 +73,7 @@ fn accepted_at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
     Some(u64::from(limit.limit.burst) + 1)
 }
 
-/// Returns whether all requests of a page that a browser loads may have the same key.
+/// Returns whether all requests that a browser sends for one page may have the same key.
 fn has_one_key_per_page(zone: &Zone) -> bool {
     zone.key.variables().all(|variable| match variable {
         Variable::Header(name) => name == "user-agent" || name == "cookie",

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use config::tls::{Validity, unfit, validity};
+use config::tls::{Validity, flaw, validity};
 use config::{CertPair, read_regular};
 use thiserror::Error;
 use tokio_rustls::rustls::client::verify_server_name;
@@ -238,7 +238,7 @@ fn parse_pair(
         Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
         chain => chain.map_err(no_certificate)?,
     };
-    if let Some(why) = chain.first().and_then(unfit) {
+    if let Some(why) = chain.first().and_then(flaw) {
         return Err(wrong_cert(&why));
     }
     let names = chain.first().map(|first| names(first)).unwrap_or_default();

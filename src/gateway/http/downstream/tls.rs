@@ -139,12 +139,12 @@ impl TlsServer {
     fn refusal(&self, error: &rustls::Error) -> Option<HandshakeError> {
         let auth = &self.0.clients.as_ref()?.auth;
         let refused = RefusalContext {
-            of: "client",
+            owner: "client",
             field: "client_ca",
             ca: Some(&auth.ca),
-            itself: "this very certificate if it is self-signed",
+            pinnable: "this very certificate if it is self-signed",
             purpose: "clientAuth",
-            rename: "",
+            name_remedy: "",
         };
         match error {
             rustls::Error::InvalidCertificate(why) => {

@@ -101,7 +101,7 @@ fn record_route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool),
 /// Rejects clients that `allow` and `deny` of the route exclude.
 fn check_networks<'a>(route: &Route, record: &mut RequestRecord<'a>) -> Result<(), Reply<'a>> {
     let (networks, address) = (route.networks.as_ref(), record.info.client.address);
-    if networks.is_none_or(|networks| networks.serve(address)) {
+    if networks.is_none_or(|networks| networks.serves(address)) {
         return Ok(());
     }
     record.exception = Exception::Refused;

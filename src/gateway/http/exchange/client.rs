@@ -30,8 +30,8 @@ impl Client {
     /// address, the client is the peer.
     pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
         let peer = peer.ip();
-        let is_trusted = |address: &IpAddr| server.trusted_proxies.contain(Some(*address));
-        let trusted = server.trusted_proxies.contain(peer);
+        let is_trusted = |address: &IpAddr| server.trusted_proxies.contains(Some(*address));
+        let trusted = server.trusted_proxies.contains(peer);
         let named = trusted.then(|| find_address(fields, server.forwarded_header, is_trusted));
         let address = named.flatten().or(peer);
         Self { address, trusted }

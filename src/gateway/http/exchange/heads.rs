@@ -145,7 +145,7 @@ impl<'a> OriginRequest<'a> {
         match known {
             FieldName::Origination => has_odd_character(name, underscores),
             FieldName::Other | FieldName::Precondition => {
-                !inputs.reads(name, underscores) && inputs.seem_to_read(name)
+                !inputs.reads(name, underscores) && inputs.reads_similar_name(name)
             }
             _ => false,
         }

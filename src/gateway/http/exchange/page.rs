@@ -19,7 +19,7 @@ pub(super) struct ChosenPage<'r> {
 impl<'r> ChosenPage<'r> {
     /// Returns the page that the route of a request has for a status.
     pub(super) fn of(record: &RequestRecord<'r>, status: u16) -> Option<Self> {
-        let (content, by_accept) = match record.route()?.pages.of(status)? {
+        let (content, by_accept) = match record.route()?.pages.get(status)? {
             PageChoice::One(page) => (&page.content, false),
             PageChoice::ByAccept { html, json } => {
                 let is_json = prefers_json(record.info.fields());

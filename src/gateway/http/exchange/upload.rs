@@ -138,7 +138,7 @@ impl Upload {
                         let is_dropped = |name: &[u8]| {
                             fields.is_listed_in_connection(FieldName::Other, name)
                                 || route.request_fields.has(name)
-                                || route.inputs.seem_to_read(name)
+                                || route.inputs.reads_similar_name(name)
                         };
                         if let (None, Some(trailers)) = (&self.trailers, client.trailers()) {
                             self.trailers = Some(trailers.filtered(|name| !is_dropped(name)));

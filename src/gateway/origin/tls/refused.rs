@@ -9,12 +9,12 @@ use tokio_rustls::rustls::{AlertDescription, Error};
 /// Explains the error of a handshake, with a remedy, if it is about a certificate.
 pub(super) fn explain_handshake(error: io::Error, settings: &OriginTls) -> io::Error {
     let context = RefusalContext {
-        of: "server",
+        owner: "server",
         field: "ca",
         ca: settings.authorities.as_ref().map(|it| &*it.file),
-        itself: "this very certificate",
+        pinnable: "this very certificate",
         purpose: "serverAuth",
-        rename: "Set server_name to one of its names",
+        name_remedy: "Set server_name to one of its names",
     };
     context.explain(explain_alert(error))
 }
@@ -53,7 +53,7 @@ fn refusal_of(alert: AlertDescription) -> Option<CertificateRefused> {
         "Set server_name to one that it has"
     };
     Some(CertificateRefused {
-        words: format!("the server {wrong} ({alert:?}). {remedy}"),
+        message: format!("the server {wrong} ({alert:?}). {remedy}"),
         expired: None,
         is_of_gateway,
     })

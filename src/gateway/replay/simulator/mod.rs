@@ -127,7 +127,7 @@ impl<'a> Simulator<'a> {
             route,
             share,
             // Without a cost in the trace, the usual cost of the route.
-            cost: line.cost.unwrap_or(route.cost.usual()),
+            cost: line.cost.unwrap_or(route.cost.cost_if_unknown()),
             permit_time: self.find_permit_time(route, line),
             joined,
             joined_gate: self.now,
@@ -166,7 +166,7 @@ impl<'a> Simulator<'a> {
         let zone = zone.map(|zone| self.zones.zone(zone));
         let key = zone.map(|zone| self.requests.find_key(zone, route, line));
         let key = key.unwrap_or_default();
-        let plan = zone.and_then(|zone| zone.plans.of(&key));
+        let plan = zone.and_then(|zone| zone.plans.plan_of(&key));
         let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
             class: Arc::clone(class.unwrap_or(&route.class)),

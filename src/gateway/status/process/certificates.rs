@@ -52,7 +52,7 @@ fn not_in_force(certificate: &Certificate) -> Option<Finding> {
 /// Finding for a certificate that is not valid yet, expires soon or has expired.
 fn validity(recent: &Recent<'_>, certificate: &Certificate, now: i64) -> Option<Finding> {
     let (name, validity) = (&certificate.name, certificate.validity);
-    let words = validity.doubt(now)?;
+    let words = validity.describe_problem(now)?;
     let (is_valid, is_early) = (validity.is_valid(now), validity.is_not_yet_valid(now));
     let when = match (is_early, is_valid) {
         (true, _) => "until then",

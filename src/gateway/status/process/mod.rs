@@ -137,6 +137,7 @@ pub(crate) fn certificates(origins: &[OriginSample]) -> Vec<Certificate> {
             })
         })
     });
-    let is_doubtful = |it: &Certificate| it.problem.is_some() || it.validity.doubt(unix).is_some();
+    let is_doubtful =
+        |it: &Certificate| it.problem.is_some() || it.validity.describe_problem(unix).is_some();
     known.chain(of_origins).filter(is_doubtful).collect()
 }

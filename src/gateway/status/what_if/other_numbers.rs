@@ -129,7 +129,7 @@ impl OtherNumbers {
 fn rate(text: &str, zone: &Zone) -> Result<Rate, String> {
     let rate = Rate::parse_or_unlimited(text);
     let rate = rate.map_err(|error| format!("rate: {error}; found {text:?}"))?;
-    let reason = zone.unfit(rate);
+    let reason = zone.why_unfit(rate);
     reason.map_or(Ok(rate), |reason| Err(format!("rate: {reason}")))
 }
 

@@ -48,7 +48,10 @@ impl OverrideTarget for ZoneOrKey<'_> {
 
     fn configured(&self) -> ZoneValues {
         let settings = self.zone.settings();
-        let plan = self.key.as_ref().and_then(|key| settings.plans.of(key));
+        let plan = self
+            .key
+            .as_ref()
+            .and_then(|key| settings.plans.plan_of(key));
         let rate = plan.and_then(|plan| plan.rate).unwrap_or(settings.rate);
         ZoneValues {
             rate: Some(rate),
@@ -149,7 +152,7 @@ fn requested(body: &[u8], zone: &Zone, by: &str) -> Result<ZoneOverride, Refusal
 /// Parses a rate. Refuses a rate at which the zone's algorithm cannot count.
 fn rate(zone: &Zone, text: &str) -> Result<Rate, Refusal> {
     let (rate, settings) = (value("rate", text)?, zone.settings());
-    if let Some(problem) = settings.unfit(rate) {
+    if let Some(problem) = settings.why_unfit(rate) {
         return Err(reply::bad_request(format!("rate is \"{rate}\": {problem}")));
     }
     if settings.algorithm.has_windows() {

@@ -37,7 +37,7 @@ pub(crate) fn untrusted_proxies(
 ) -> impl Iterator<Item = Option<IpAddr>> {
     let several = gateway.zone(zone).events().forwarders.several(clock::now());
     let trusted = &gateway.settings().server.trusted_proxies;
-    several.into_iter().filter(|peer| !trusted.contain(*peer))
+    several.into_iter().filter(|peer| !trusted.contains(*peer))
 }
 
 /// Returns the untrusted peer whose address is this key or begins with it.

@@ -60,7 +60,7 @@ impl Rates {
 
     /// Returns the rate of a key by the settings in force. A known key gets it at its next use.
     pub(super) fn rate_by_settings(&self, key: &[u8]) -> Rate {
-        let plan_rate = || self.plans.of(key)?.rate;
+        let plan_rate = || self.plans.plan_of(key)?.rate;
         let key_rate = self.overrides.rate_of(key).or_else(plan_rate);
         key_rate.unwrap_or(self.zone_rate)
     }

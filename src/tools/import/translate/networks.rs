@@ -230,7 +230,7 @@ mod tests {
             })
         };
         let (allow, deny) = (list(&networks.allow), list(&networks.deny));
-        config::ClientNetworks::new(allow.as_ref(), deny.as_ref()).serve(Some(client))
+        config::ClientNetworks::new(allow.as_ref(), deny.as_ref()).serves(Some(client))
     }
 
     fn addresses() -> impl Strategy<Value = IpAddr> {

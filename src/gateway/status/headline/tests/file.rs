@@ -17,7 +17,7 @@ fn lost(file: Option<&str>) -> LostKeysSample {
 #[test]
 fn probable_mistakes_in_the_file_are_reported() {
     reported("warn file_error", |it| {
-        let missing = config::Problem::of_file("cannot be read: No such file".to_owned());
+        let missing = config::Problem::without_location("cannot be read: No such file".to_owned());
         it.error = Some(missing.into());
     })
     .says("The file cannot be read: No such file. … Write the file again")

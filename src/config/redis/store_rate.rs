@@ -1,19 +1,26 @@
-//! Rates in the units of the Redis scripts.
+//! Rates in the units of the scripts that run in Redis.
+//!
+//! A bucket measures its level in ticks: fractions of a request so small that a whole number of
+//! them leaks per nanosecond. The scripts count in doubles, which are exact only for numbers below
+//! 2^53. So for some rates the tick of the scripts is a multiple of the tick in memory.
 
 use std::time::Duration;
 
 use limit::{Algorithm, Moment, Rate};
 
-/// Upper bound of the script's ticks per request. Ticks below this are exact in doubles.
+/// Upper bound of script ticks per request. Numbers of ticks below it are exact in doubles.
 const MAX_EXACT: i128 = 1 << 51;
 
-/// A rate in the scripts' units, and the instant at which this gateway's file got it.
+/// A rate in the units of the scripts, and the instant since which this gateway's file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreRate {
     rate: Rate,
     /// Form that the scripts read: four doubles, and the rate as text.
+    ///
+    /// The doubles are ticks per request, ticks per microsecond, microseconds per period, and
+    /// requests per period.
     packed: Vec<u8>,
-    /// Instant at which this gateway's file got the rate, in microseconds since the Unix epoch.
+    /// Instant since which this gateway's file has the rate, in microseconds since the Unix epoch.
     since: u64,
 }
 
@@ -24,10 +31,10 @@ const PERIOD: &str =
     "a window in Redis is a whole number of microseconds long, the resolution of its clock";
 
 impl StoreRate {
-    /// Converts the rate of a zone of `algorithm` in this gateway's file.
+    /// Converts a rate. `algorithm`: how its zone counts.
     ///
-    /// `since`: instant at which the file got this rate, by the gateway's own clock. If two
-    /// gateways have different rates, the file that changed later decides.
+    /// `since`: instant since which this gateway's file has the rate, by the gateway's own clock.
+    /// If two gateways have different rates, the file that changed later decides.
     ///
     /// # Errors
     ///
@@ -67,13 +74,14 @@ impl StoreRate {
         &self.packed
     }
 
-    /// Returns when this gateway's file got this rate, in whole microseconds.
+    /// Returns the instant since which this gateway's file has the rate, in whole microseconds.
     pub fn since(&self) -> Moment {
         Moment::from_nanos(self.since.saturating_mul(1000))
     }
 }
 
-/// Returns rate ticks per script tick, script ticks per request, and script ticks per microsecond.
+/// Returns three numbers: ticks in memory per script tick, script ticks per request, and script
+/// ticks per microsecond.
 fn script_ticks(rate: Rate) -> [i128; 3] {
     let (per_request, per_micro) = (rate.ticks_per_request(), rate.ticks_per_nano() * 1000);
     // Uses the rate's own ticks where they fit, so that a retune rounds as in memory.
@@ -85,9 +93,9 @@ fn script_ticks(rate: Rate) -> [i128; 3] {
     [scale, per_request / scale, per_micro / scale]
 }
 
-/// Converts a level reported by a script to ticks of the rate.
+/// Converts a level that a script reported to ticks in memory.
 ///
-/// The level is a number of whole requests, and of script ticks above them.
+/// `requests`: the whole requests of the level. `ticks`: its rest, in script ticks.
 pub fn ticks(rate: Rate, requests: u64, ticks: u64) -> i128 {
     let [rate_ticks, ..] = script_ticks(rate);
     i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * rate_ticks
@@ -111,28 +119,28 @@ fn greatest_common_divisor(a: i128, b: i128) -> i128 {
 mod tests {
     use super::*;
 
-    fn pace(rate: &str) -> Result<StoreRate, &'static str> {
-        let zone = Algorithm::FixedWindow;
-        StoreRate::new(rate.parse().unwrap(), zone, Moment::default())
+    /// Converts a rate of a zone that counts by fixed windows.
+    fn convert(rate: &str) -> Result<StoreRate, &'static str> {
+        let algorithm = Algorithm::FixedWindow;
+        StoreRate::new(rate.parse().unwrap(), algorithm, Moment::default())
     }
 
     #[test]
     fn ordinary_rates_have_their_own_ticks_and_long_ones_the_fewest() {
+        // Ticks per request and per microsecond, microseconds per period, requests per period.
         let numbers = [1e9, 1e4, 1e6, 10.0].map(f64::to_le_bytes);
-        assert_eq!(
-            pace("10r/s").unwrap().packed,
-            [numbers.as_flattened(), b"10r/s"].concat()
-        );
-        assert!(pace("0.5r/d").is_ok());
+        let expected = [numbers.as_flattened(), b"10r/s"].concat();
+        assert_eq!(convert("10r/s").unwrap().packed, expected);
+        assert!(convert("0.5r/d").is_ok());
         assert_eq!(script_ticks("0.5r/d".parse().unwrap())[0], 1);
-        assert!(pace("2.5r/366d").is_ok());
+        assert!(convert("2.5r/366d").is_ok());
         assert!(script_ticks("2.5r/366d".parse().unwrap())[0] > 1);
-        assert!(pace("0.000000001r/1s").is_ok());
+        assert!(convert("0.000000001r/1s").is_ok());
     }
 
     #[test]
     fn rates_that_would_be_rounded_are_refused() {
-        assert_eq!(pace("0.123456789r/d"), Err(DECIMALS));
-        assert_eq!(pace("1r/1500ns"), Err(PERIOD));
+        assert_eq!(convert("0.123456789r/d"), Err(DECIMALS));
+        assert_eq!(convert("1r/1500ns"), Err(PERIOD));
     }
 }

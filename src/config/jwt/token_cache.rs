@@ -1,4 +1,4 @@
-//! Cache of verified tokens.
+//! Cache of verified tokens, so that each signature is checked once.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use ring::digest::{SHA256, digest};
 /// Maximum number of cached tokens per verifier. The least recently used are removed first.
 const MAX_TOKENS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// A verified token.
+/// Parts of a verified token that later requests with it need.
 #[derive(Debug)]
 pub(super) struct VerifiedToken {
     /// First second, in Unix time, at which the token is not valid any more.
@@ -21,32 +21,35 @@ pub(super) struct VerifiedToken {
 /// SHA-256 of a token. A shorter hash would let clients search for collisions.
 type TokenDigest = [u8; 32];
 
+/// Returns the digest by which a token is looked up.
 pub(super) fn digest_of(token: &[u8]) -> TokenDigest {
     let mut bytes = TokenDigest::default();
     bytes.copy_from_slice(digest(&SHA256, token).as_ref());
     bytes
 }
 
-/// Cache of verified tokens, so that each signature is checked once.
+/// Cache of verified tokens.
 ///
 /// Only tokens with a correct signature are stored, so that clients cannot fill the cache with
 /// others.
-pub(super) struct VerifiedTokens(
+pub(super) struct TokenCache(
     Mutex<LruCache<TokenDigest, Arc<VerifiedToken>, foldhash::fast::RandomState>>,
 );
 
-impl Default for VerifiedTokens {
+impl Default for TokenCache {
     fn default() -> Self {
         let hasher = foldhash::fast::RandomState::default();
-        // Allocates memory as tokens arrive.
+        // A cache that is bounded from the start would allocate all its memory at once.
         let mut tokens = LruCache::unbounded_with_hasher(hasher);
         tokens.resize(MAX_TOKENS);
         Self(Mutex::new(tokens))
     }
 }
 
-impl VerifiedTokens {
-    /// Returns a cached token that is valid at this Unix time, in seconds.
+impl TokenCache {
+    /// Returns a cached token that is valid at `now`, in seconds of Unix time.
+    ///
+    /// Removes a token that has expired.
     pub(super) fn get(&self, token: &TokenDigest, now: u64) -> Option<Arc<VerifiedToken>> {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = tokens.get(token)?;
@@ -63,6 +66,7 @@ impl VerifiedTokens {
         tokens.put(token, verified);
     }
 
+    /// Returns the number of cached tokens.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.0.lock().unwrap().len()

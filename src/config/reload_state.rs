@@ -1,6 +1,7 @@
-//! Reloads of the configuration file: the last change, and the problems of the current file.
+//! State of the configuration file: its last change, and the problems of a file that is broken.
 //!
-//! All recent changes are in `history`. `state_file` is about another file: the gateway's state.
+//! A broken file is one that has problems: the gateway keeps the settings of the file before it.
+//! `history` has all recent changes.
 
 use limit::Moment;
 
@@ -39,13 +40,15 @@ pub struct LastChange {
 }
 
 impl LastChange {
-    /// Returns the change that these texts describe, or `None` if all of it needs a restart.
+    /// Returns the change that took effect; `None` if each text of `what` needs a restart.
+    ///
+    /// `what`: texts of [`changes`](crate::changes()). `at`: instant of the reload.
     pub fn of(what: &[String], lost_keys: Vec<LostKeys>, at: Moment) -> Option<Self> {
-        let in_force = what.iter().filter(|text| !text.ends_with(NEEDS_RESTART));
-        let in_force: Vec<_> = in_force.cloned().collect();
-        (!in_force.is_empty()).then(|| Self {
+        let effective = what.iter().filter(|text| !text.ends_with(NEEDS_RESTART));
+        let effective: Vec<_> = effective.cloned().collect();
+        (!effective.is_empty()).then(|| Self {
             at,
-            what: limit_count(in_force, MAX_TEXTS),
+            what: limit_count(effective, MAX_TEXTS),
             lost_keys,
         })
     }
@@ -54,7 +57,7 @@ impl LastChange {
 /// The problems of a file that cannot be used.
 #[derive(Clone, Debug)]
 pub struct BrokenFile {
-    /// Instant of the first problem in a row. Its text may have changed meanwhile.
+    /// Instant since which the file has been broken. Its text may have changed meanwhile.
     pub since: Moment,
     /// Problems sorted by location; never empty.
     pub problems: Vec<Problem>,
@@ -62,7 +65,7 @@ pub struct BrokenFile {
 
 impl FileState {
     /// Returns the state after the file was read at process start.
-    pub fn loaded(now: Moment) -> Self {
+    pub fn at_start(now: Moment) -> Self {
         Self {
             loaded_at: now,
             ..Self::default()
@@ -71,9 +74,9 @@ impl FileState {
 
     /// Records that a changed file has taken effect.
     ///
-    /// `is_change`: a setting changed. `change`: the changes that took effect; `None` keeps the
-    /// previous change.
-    pub fn reloaded(
+    /// `is_change`: whether a setting changed. `change`: the change that took effect; `None` keeps
+    /// the previous one.
+    pub fn record_reload(
         &mut self,
         is_change: bool,
         change: Option<LastChange>,
@@ -90,8 +93,8 @@ impl FileState {
         };
     }
 
-    /// Records that a changed file was rejected.
-    pub fn refused(&mut self, problems: Vec<Problem>, now: Moment) {
+    /// Records that a changed file was rejected because of these problems.
+    pub fn record_refusal(&mut self, problems: Vec<Problem>, now: Moment) {
         let since = self.broken.as_ref().map_or(now, |broken| broken.since);
         self.broken = Some(BrokenFile { since, problems });
     }
