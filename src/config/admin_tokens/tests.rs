@@ -2,25 +2,28 @@
 
 use super::*;
 
+/// Returns the tokens of valid values of both variables.
 fn tokens(admin: &str, read: &str) -> AdminTokens {
-    AdminTokens::of(admin.as_bytes(), read.as_bytes())
+    AdminTokens::parse(admin.as_bytes(), read.as_bytes())
         .unwrap_or_else(|error| panic!("{admin:?}: {error}"))
 }
 
+/// Returns the message about the values of both variables.
 fn problem(admin: &str, read: &str) -> String {
-    match AdminTokens::of(admin.as_bytes(), read.as_bytes()) {
+    match AdminTokens::parse(admin.as_bytes(), read.as_bytes()) {
         Ok(_) => panic!("{admin:?} and {read:?} are accepted"),
         Err(error) => error,
     }
 }
 
+/// Returns the role of a token for changes. An empty name: the token has none.
 fn admin(name: &str) -> TokenRole {
     TokenRole::Admin(Some(name).filter(|name| !name.is_empty()).map(Arc::from))
 }
 
 #[test]
 fn each_entry_has_its_name_and_its_secret() {
-    for (text, sent, expected) in [
+    for (variable, sent, expected) in [
         ("ops:SECRET1,ci:SECRET2", "SECRET1", admin("ops")),
         ("ops:SECRET1,ci:SECRET2", "SECRET2", admin("ci")),
         ("ops:SECRET1, ci:SECRET2", "ci:SECRET2", admin("ci")),
@@ -32,16 +35,13 @@ fn each_entry_has_its_name_and_its_secret() {
         ("\"abc:defghi\",ci:SECRET2", "abc:defghi", admin("")),
         ("\"abc:defghi\",ci:SECRET2", "defghi", TokenRole::Unknown),
     ] {
-        assert_eq!(
-            tokens(text, "").role(sent.as_bytes()),
-            expected,
-            "{text}: {sent}"
-        );
+        let role = tokens(variable, "").role(sent.as_bytes());
+        assert_eq!(role, expected, "{variable}: {sent}");
     }
 }
 
 #[test]
-fn a_token_of_an_earlier_version_stays_valid() {
+fn a_token_of_an_earlier_version_stays_valid_as_a_whole_only() {
     for text in [
         "abc:def",
         "abc:defghi",
@@ -95,17 +95,17 @@ fn problems_are_reported_without_the_secret() {
 fn a_client_sends_the_weakest_token_that_suffices() {
     let both = tokens("ops:SECRET1", "a,b:c");
     assert_eq!(both.role(b"a,b:c"), TokenRole::Reader);
-    assert!(both.protect_reading() && both.permit_changes() && !both.is_empty());
-    assert_eq!(both.to_read(), Some(&b"a,b:c"[..]));
-    assert_eq!(both.to_change(), Some(&b"SECRET1"[..]));
+    assert!(both.protects_reading() && both.permits_changes() && !both.is_empty());
+    assert_eq!(both.token_to_read(), Some(&b"a,b:c"[..]));
+    assert_eq!(both.token_to_change(), Some(&b"SECRET1"[..]));
 
     let reading = tokens("", "r");
-    assert!(reading.protect_reading() && !reading.permit_changes());
-    assert_eq!(reading.to_change(), Some(&b"r"[..]));
+    assert!(reading.protects_reading() && !reading.permits_changes());
+    assert_eq!(reading.token_to_change(), Some(&b"r"[..]));
     let changing = tokens("abc:def", "");
-    assert!(!changing.protect_reading());
-    assert_eq!(changing.to_read(), Some(&b"abc:def"[..]));
+    assert!(!changing.protects_reading());
+    assert_eq!(changing.token_to_read(), Some(&b"abc:def"[..]));
     let none = tokens("", "");
-    assert!(none.is_empty() && none.to_read().is_none() && none.to_change().is_none());
+    assert!(none.is_empty() && none.token_to_read().is_none() && none.token_to_change().is_none());
     assert_eq!(none.role(b""), TokenRole::Unknown);
 }

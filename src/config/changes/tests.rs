@@ -37,12 +37,13 @@ methods = ["POST", "PUT"]
 origin = "app"
 "#;
 
+/// Returns the settings of a valid file.
 fn settings(text: &str) -> Settings {
     parse(text, Path::new("/etc/drip/gateway.toml"), false).expect("a file")
 }
 
-/// Returns the changes after `replacements` in [`FILE`].
-fn after(replacements: &[(&str, &str)]) -> Vec<String> {
+/// Returns the changes from [`FILE`] to [`FILE`] with `replacements`: pairs of old and new text.
+fn changes_after(replacements: &[(&str, &str)]) -> Vec<String> {
     let mut text = FILE.to_owned();
     for (old, new) in replacements {
         assert!(text.contains(old), "no {old}");
@@ -86,7 +87,7 @@ fn each_change_has_its_text() {
          &["server.name one -> two", "server.workers 2 -> 3 (needs a restart)"]),
     ];
     for (replacements, expected) in table {
-        assert_eq!(after(replacements), *expected, "{replacements:?}");
+        assert_eq!(changes_after(replacements), *expected, "{replacements:?}");
     }
 }
 
@@ -113,10 +114,8 @@ fn each_entry_of_listen_is_compared_by_its_address() {
 fn a_reverted_setting_needs_no_restart() {
     let started_with = settings(FILE);
     let changed = settings(&FILE.replace("workers = 2", "workers = 3"));
-    assert_eq!(
-        changes(&changed, &started_with, &started_with),
-        ["server.workers 3 -> 2"]
-    );
+    let found = changes(&changed, &started_with, &started_with);
+    assert_eq!(found, ["server.workers 3 -> 2"]);
 }
 
 #[test]
@@ -190,7 +189,7 @@ fn a_plan_that_lost_half_of_its_keys_is_named() {
 fn long_values_are_cut() {
     let body = "b".repeat(500);
     let text = format!("[[routes]]\npath = \"/\"\nreject_body = \"{body}\"");
-    let found = after(&[("[[routes]]\npath = \"/\"", &text)]);
+    let found = changes_after(&[("[[routes]]\npath = \"/\"", &text)]);
     assert!(found[0].len() < 200, "{found:?}");
 }
 

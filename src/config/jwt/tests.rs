@@ -13,55 +13,59 @@ const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
 /// A Unix time in the far future.
 const LATER: u64 = 30_000_000_000;
 
-fn encoded(bytes: impl AsRef<[u8]>) -> String {
+/// Encodes bytes as the parts of a token are (base64url).
+fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns a token. `sign` signs its header and claims.
-fn token(header: &Value, claims: &Value, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    let signed = format!(
-        "{}.{}",
-        encoded(header.to_string()),
-        encoded(claims.to_string())
-    );
-    let signature = encoded(sign(signed.as_bytes()));
+/// Makes a token of a header and claims in JSON. `sign` signs them.
+fn token(header: &str, claims: &str, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let signed = format!("{}.{}", encode(header), encode(claims));
+    let signature = encode(sign(signed.as_bytes()));
     format!("{signed}.{signature}").into_bytes()
 }
 
-fn by_secret(header: &Value, claims: &Value) -> Vec<u8> {
-    token(header, claims, |signed| {
+/// Makes a token that is signed by [`SECRET`].
+fn token_by_secret(header: &Value, claims: &Value) -> Vec<u8> {
+    token(&header.to_string(), &claims.to_string(), |signed| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET);
         hmac::sign(&key, signed).as_ref().to_vec()
     })
 }
 
-fn pair() -> Ed25519KeyPair {
+/// Returns the Ed25519 key of the key set, with its private part.
+fn key_pair() -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap()
 }
 
-fn by_pair(claims: &Value) -> Vec<u8> {
-    let header = json!({ "alg": "EdDSA", "kid": "ed" });
-    token(&header, claims, |signed| {
-        pair().sign(signed).as_ref().to_vec()
-    })
+/// Makes a token with the name of its key, which is signed by [`key_pair`].
+fn token_by_pair(claims: &Value) -> Vec<u8> {
+    let header = r#"{"alg":"EdDSA","kid":"ed"}"#;
+    token(header, &claims.to_string(), sign_by_pair)
+}
+
+fn sign_by_pair(signed: &[u8]) -> Vec<u8> {
+    key_pair().sign(signed).as_ref().to_vec()
 }
 
 /// Returns a key set with a secret without a name, and an Ed25519 key with a name.
 fn key_set() -> KeySet {
     let keys = json!({ "keys": [
-        { "kty": "oct", "k": encoded(SECRET) },
-        { "kty": "OKP", "crv": "Ed25519", "kid": "ed", "x": encoded(pair().public_key()) },
+        { "kty": "oct", "k": encode(SECRET) },
+        { "kty": "OKP", "crv": "Ed25519", "kid": "ed", "x": encode(key_pair().public_key()) },
         { "kty": "RSA", "use": "enc", "n": "AQ", "e": "AQAB" },
         { "kty": "new", "anything": [1] },
     ] });
     KeySet::parse(keys.to_string().as_bytes()).unwrap()
 }
 
+/// Returns a verifier that reads some claims.
 fn verifier(expected: TokenRequirements) -> Verifier {
     let claims = ["sub", "n", "list", "deep"].map(str::to_owned);
     Verifier::new(key_set(), expected, claims.to_vec())
 }
 
+/// Returns the text of a claim at a Unix time; empty if the token does not verify.
 fn claim(verifier: &Verifier, token: &[u8], claim: &str, now: u64) -> String {
     let mut out = Vec::new();
     verifier.add_claim(token, claim, now, &mut out);
@@ -74,10 +78,8 @@ fn claims_are_texts() {
         "exp": LATER, "sub": "café", "n": 7, "list": ["a", 1, true], "deep": { "a": 1 }, "unread": "x",
     });
     let verifier = verifier(TokenRequirements::default());
-    for token in [
-        by_pair(&claims),
-        by_secret(&json!({ "alg": "HS256" }), &claims),
-    ] {
+    let by_secret = token_by_secret(&json!({ "alg": "HS256" }), &claims);
+    for token in [token_by_pair(&claims), by_secret] {
         for (name, text) in [
             ("sub", "café"),
             ("n", "7"),
@@ -93,21 +95,22 @@ fn claims_are_texts() {
 
 #[test]
 fn a_token_verifies_only_with_a_key_that_may_have_signed_it() {
-    let (sub, verifier) = (
-        json!({ "exp": LATER, "sub": "a" }),
-        verifier(TokenRequirements::default()),
-    );
+    let claims = json!({ "exp": LATER, "sub": "a" });
+    let verifier = verifier(TokenRequirements::default());
     let is_verified = |token: &[u8]| claim(&verifier, token, "sub", 0) == "a";
-    assert!(is_verified(&by_pair(&sub)));
-    assert!(is_verified(&by_secret(&json!({ "alg": "HS256" }), &sub)));
+    let good = token_by_pair(&claims);
+    assert!(is_verified(&good));
     // The secret has no name, so a token may use any `kid`.
-    assert!(is_verified(&by_secret(
-        &json!({ "alg": "HS256", "kid": "any" }),
-        &sub
-    )));
+    for header in [
+        json!({ "alg": "HS256" }),
+        json!({ "alg": "HS256", "kid": "any" }),
+    ] {
+        assert!(is_verified(&token_by_secret(&header, &claims)), "{header}");
+    }
     // Attack: the public key is used as the secret.
-    let confused = token(&json!({ "alg": "HS256", "kid": "ed" }), &sub, |signed| {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, pair().public_key().as_ref());
+    let header = r#"{"alg":"HS256","kid":"ed"}"#;
+    let confused = token(header, &claims.to_string(), |signed| {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key_pair().public_key().as_ref());
         hmac::sign(&key, signed).as_ref().to_vec()
     });
     assert!(!is_verified(&confused));
@@ -117,17 +120,14 @@ fn a_token_verifies_only_with_a_key_that_may_have_signed_it() {
         json!({ "alg": "RS256" }),
         json!({ "alg": "HS256", "crit": ["exp"] }),
     ] {
-        assert!(!is_verified(&by_secret(&header, &sub)), "{header}");
-        assert!(
-            !is_verified(&token(&header, &sub, |_| Vec::new())),
-            "{header}"
-        );
+        assert!(!is_verified(&token_by_secret(&header, &claims)), "{header}");
+        let unsigned = token(&header.to_string(), &claims.to_string(), |_| Vec::new());
+        assert!(!is_verified(&unsigned), "{header}");
     }
-    let good = by_pair(&sub);
-    for at in 0..good.len() {
+    for index in 0..good.len() {
         let mut other = good.clone();
-        other[at] = if other[at] == b'A' { b'B' } else { b'A' };
-        assert!(!is_verified(&other), "{at}");
+        other[index] = if other[index] == b'A' { b'B' } else { b'A' };
+        assert!(!is_verified(&other), "{index}");
     }
     for end in 0..good.len() {
         assert!(!is_verified(&good[..end]), "{end}");
@@ -140,20 +140,16 @@ fn a_token_verifies_only_with_a_key_that_may_have_signed_it() {
 #[test]
 fn inexact_numbers_have_no_text() {
     let verifier = verifier(TokenRequirements::default());
-    let by_text = |claims: &str| {
-        let signed = format!("{}.{}", encoded(r#"{"alg":"EdDSA"}"#), encoded(claims));
-        let signature = encoded(pair().sign(signed.as_bytes()));
-        format!("{signed}.{signature}").into_bytes()
-    };
-    for (n, expected) in [
+    for (number, expected) in [
         ("18446744073709551615", "18446744073709551615"),
         ("18446744073709551616", ""),
         ("1e30", ""),
         ("-1e16", ""),
         ("0.5", "0.5"),
     ] {
-        let token = by_text(&format!("{{\"exp\": {LATER}, \"n\": {n}}}"));
-        assert_eq!(claim(&verifier, &token, "n", 0), expected, "{n}");
+        let claims = format!("{{\"exp\": {LATER}, \"n\": {number}}}");
+        let token = token(r#"{"alg":"EdDSA"}"#, &claims, sign_by_pair);
+        assert_eq!(claim(&verifier, &token, "n", 0), expected, "{number}");
     }
 }
 
@@ -166,7 +162,7 @@ fn a_token_must_meet_the_requirements_of_the_file() {
         ..TokenRequirements::default()
     });
     let good = json!({ "exp": LATER, "sub": "a", "aud": ["x", "web"], "iss": "me" });
-    assert_eq!(claim(&verifier, &by_pair(&good), "sub", 0), "a");
+    assert_eq!(claim(&verifier, &token_by_pair(&good), "sub", 0), "a");
     for (name, value) in [
         ("exp", Value::Null),
         ("exp", "30000000000".into()),
@@ -178,11 +174,8 @@ fn a_token_must_meet_the_requirements_of_the_file() {
     ] {
         let mut claims = good.clone();
         claims[name] = value.clone();
-        assert_eq!(
-            claim(&verifier, &by_pair(&claims), "sub", 0),
-            "",
-            "{name} {value}"
-        );
+        let found = claim(&verifier, &token_by_pair(&claims), "sub", 0);
+        assert_eq!(found, "", "{name} {value}");
     }
 }
 
@@ -192,16 +185,16 @@ fn a_token_is_remembered_until_it_expires() {
         leeway: std::time::Duration::from_secs(5),
         ..TokenRequirements::default()
     });
-    let token = by_pair(&json!({ "exp": LATER, "sub": "a" }));
+    let token = token_by_pair(&json!({ "exp": LATER, "sub": "a" }));
     for now in [0, LATER, LATER + 4] {
         assert_eq!(claim(&verifier, &token, "sub", now), "a", "{now}");
-        assert_eq!(verifier.remembered(), 1);
+        assert_eq!(verifier.cached_count(), 1);
     }
     assert_eq!(claim(&verifier, &token, "sub", LATER + 5), "");
-    assert_eq!(verifier.remembered(), 0);
+    assert_eq!(verifier.cached_count(), 0);
     // A token that fails verification is not stored.
     assert_eq!(claim(&verifier, &token[..token.len() - 4], "sub", 0), "");
-    assert_eq!(verifier.remembered(), 0);
+    assert_eq!(verifier.cached_count(), 0);
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Property tests of key templates.
+//!
+//! The crate `testing` has the inputs: `replay` and `replay_text` check each file of a folder in
+//! `tests/corpus`, and `bytes` and `text` make variations of these files.
 
 use proptest::prelude::*;
 use testing::{config, replay_text, text};
 
 use super::*;
 
-/// Reference parser: returns the template with `<variables>`; `None` if it is invalid.
-fn naive(text: &str) -> Option<String> {
+/// Reference parser: returns the template with each variable as `<name>`; `None` if it is invalid.
+fn parse_naively(text: &str) -> Option<String> {
     let mut letters = text.chars().peekable();
     let mut out = String::new();
     while let Some(letter) = letters.next() {
@@ -34,6 +37,8 @@ fn naive(text: &str) -> Option<String> {
     (!text.is_empty()).then_some(out)
 }
 
+/// Reference parser of a variable: returns its name as `Display` writes it; `None` if it is
+/// unknown.
 fn variable(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     if FIXED.iter().any(|(fixed, _)| *fixed == lower) {
@@ -57,14 +62,15 @@ fn variable(name: &str) -> Option<String> {
     }
 }
 
-fn holds(text: &str) -> Result<(), TestCaseError> {
+/// Checks that a text is read as by the reference parser, and that the template reads back.
+fn check_template(text: &str) -> Result<(), TestCaseError> {
     let read = text.parse::<KeyTemplate>();
     let filled = read.as_ref().ok().map(|key| {
         let filled =
             key.fill(|variable, key| key.extend_from_slice(format!("<{variable}>").as_bytes()));
         String::from_utf8(filled).unwrap()
     });
-    prop_assert_eq!(filled, naive(text));
+    prop_assert_eq!(filled, parse_naively(text));
     let key = match read {
         Ok(key) => key,
         Err(error) => {
@@ -83,8 +89,8 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn the_corpus_holds() {
-    replay_text("templates", holds);
+fn each_text_of_the_corpus_is_read_as_a_naive_reader_reads_it() {
+    replay_text("templates", check_template);
 }
 
 proptest! {
@@ -92,7 +98,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_as_a_naive_reader_reads_it(text in text("templates")) {
-        holds(&text)?;
+        check_template(&text)?;
     }
 
     #[test]
@@ -105,6 +111,6 @@ proptest! {
             0..8,
         ),
     ) {
-        holds(&pieces.concat())?;
+        check_template(&pieces.concat())?;
     }
 }

@@ -1,4 +1,7 @@
 //! Property tests of sizes.
+//!
+//! The crate `testing` has the inputs: `replay` and `replay_text` check each file of a folder in
+//! `tests/corpus`, and `bytes` and `text` make variations of these files.
 
 use proptest::prelude::*;
 use testing::{config, replay_text, text};
@@ -6,23 +9,22 @@ use testing::{config, replay_text, text};
 use super::*;
 
 /// Reference parser, which reads a size from its end.
-fn naive(text: &str) -> Option<u64> {
-    let units = [("KB", 10), ("MB", 20), ("GB", 30), ("B", 0), ("", 0)];
-    let (count, shift) = units
-        .into_iter()
-        .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))?;
+fn parse_naively(text: &str) -> Option<u64> {
+    // A unit, and the power of two by which it multiplies.
+    let mut units = [("KB", 10), ("MB", 20), ("GB", 30), ("B", 0), ("", 0)].into_iter();
+    let (count, shift) = units.find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))?;
     let mut size = 0u128;
     for c in count.chars() {
         size = (size * 10 + u128::from(c.to_digit(10)?)).min(1 << 64);
     }
-    u64::try_from(size << shift)
-        .ok()
-        .filter(|_| !count.is_empty())
+    let size = u64::try_from(size << shift).ok();
+    size.filter(|_| !count.is_empty())
 }
 
-fn holds(text: &str) -> Result<(), TestCaseError> {
+/// Checks that a text is read as by the reference parser, and that its size reads back.
+fn check_size(text: &str) -> Result<(), TestCaseError> {
     let read = parse_size(text);
-    prop_assert_eq!(read, naive(text));
+    prop_assert_eq!(read, parse_naively(text));
     if let Some(size) = read {
         prop_assert_eq!(parse_size(&show_size(size)), Some(size));
     }
@@ -30,8 +32,8 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn the_corpus_holds() {
-    replay_text("sizes", holds);
+fn each_text_of_the_corpus_is_read_as_a_naive_reader_reads_it() {
+    replay_text("sizes", check_size);
 }
 
 proptest! {
@@ -39,12 +41,12 @@ proptest! {
 
     #[test]
     fn any_text_is_read_as_a_naive_reader_reads_it(text in text("sizes")) {
-        holds(&text)?;
+        check_size(&text)?;
     }
 
     #[test]
     fn a_likely_size_is_read_as_a_naive_reader_reads_it(text in "[0-9]{1,22}[KMG]?B?") {
-        holds(&text)?;
+        check_size(&text)?;
     }
 
     #[test]

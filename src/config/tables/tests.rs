@@ -14,10 +14,12 @@ use crate::{
     Server, Tls, Zone,
 };
 
+/// Folder of the pages.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
+/// Maximum number of words of a page.
 const MAX_WORDS: usize = 2500;
 
-/// Titles of the sections with a table of fields.
+/// Titles of the sections with a table of fields, each with the definition of the fields.
 const SECTIONS: [(&str, Table); 17] = [
     ("`[server]`", Server::TABLE),
     ("`listen`", ListenTable::TABLE),
@@ -61,7 +63,9 @@ fn add_tables(form: &Form, found: &mut Vec<Table>) {
                 add_tables(&field.form, found);
             }
         }
-        Form::UniqueList(of, _) | Form::List(of, _) | Form::ByName(_, of) => add_tables(of, found),
+        Form::UniqueList(inner, _) | Form::List(inner, _) | Form::ByName(_, inner) => {
+            add_tables(inner, found);
+        }
         Form::OneOf(forms) => forms.iter().for_each(|form| add_tables(form, found)),
         _ => {}
     }
@@ -82,6 +86,7 @@ fn the_pages_have_a_section_for_each_table() {
     }
 }
 
+/// Returns an effect as the pages write it.
 fn in_words(effect: Effect) -> &'static str {
     match effect {
         Effect::Now => "now",
@@ -93,13 +98,12 @@ fn in_words(effect: Effect) -> &'static str {
 
 /// Returns the file name and the text of each page, in the order of names.
 fn pages() -> Vec<(String, String)> {
-    let files = fs::read_dir(FOLDER).unwrap().map(|file| file.unwrap());
-    let mut pages: Vec<_> = files
-        .map(|file| {
-            let name = file.file_name().into_string().unwrap();
-            (name, fs::read_to_string(file.path()).unwrap())
-        })
-        .collect();
+    let mut pages = Vec::new();
+    for file in fs::read_dir(FOLDER).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        pages.push((name, fs::read_to_string(file.path()).unwrap()));
+    }
     pages.sort();
     pages
 }
@@ -139,44 +143,33 @@ fn the_pages_document_the_default_and_the_effect_of_each_field() {
     let text = texts.concat();
     for (title, table) in SECTIONS {
         let rows = rows(&text, title);
-        let column = |name: &str| rows[0].iter().position(|it| *it == name);
+        let column = |name: &str| rows[0].iter().position(|title| *title == name);
         let (default, effect) = (column("default").expect(title), column("takes effect"));
         let mut described = Vec::new();
         for row in &rows[2..] {
             let name = row[1].trim_matches('`');
             let field = table.fields.iter().find(|field| field.name == name);
             let field = field.unwrap_or_else(|| panic!("{title} has no {name}"));
-            assert_eq!(
-                row[default] == "required",
-                field.example.is_some(),
-                "{title} {name}"
-            );
-            let documented: Option<Value> =
-                serde_json::from_str(row[default].trim_matches('`')).ok();
-            let is = field
-                .default
-                .and_then(|it| serde_json::from_str::<Value>(it).ok());
+            let is_required = row[default] == "required";
+            assert_eq!(is_required, field.example.is_some(), "{title} {name}");
+            let parse = |json: &str| serde_json::from_str::<Value>(json).ok();
+            let documented = parse(row[default].trim_matches('`'));
             // The page uses a word where nothing is limited.
-            if let (Some(documented), Some(is)) = (documented, is) {
-                assert_eq!(documented, is, "{title} {name}");
+            if let (Some(documented), Some(actual)) = (documented, field.default.and_then(parse)) {
+                assert_eq!(documented, actual, "{title} {name}");
             }
             if let Some(effect) = effect {
                 let mut documented = row[effect].split("; ");
-                let is = in_words(field.effect);
-                assert!(
-                    documented.any(|documented| documented.ends_with(is)),
-                    "{title} {name}: {is}"
-                );
+                let actual = in_words(field.effect);
+                let is_documented = documented.any(|text| text.ends_with(actual));
+                assert!(is_documented, "{title} {name}: {actual}");
             }
             described.push(name);
         }
         for field in table.fields {
             let is_table = matches!(field.form, Form::Table(_) | Form::ByName(_, Form::Table(_)));
-            assert!(
-                is_table || described.contains(&field.name),
-                "{title} {}",
-                field.name
-            );
+            let name = field.name;
+            assert!(is_table || described.contains(&name), "{title} {name}");
         }
     }
 }

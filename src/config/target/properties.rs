@@ -1,4 +1,7 @@
 //! Property tests of paths and queries.
+//!
+//! The crate `testing` has the inputs: `replay` and `replay_text` check each file of a folder in
+//! `tests/corpus`, and `bytes` and `text` make variations of these files.
 
 use proptest::prelude::*;
 use testing::{bytes, config, replay, text};
@@ -6,8 +9,8 @@ use testing::{bytes, config, replay, text};
 use super::*;
 use crate::is_same_variable;
 
-/// Reference: normalizes a path byte by byte with one stack.
-fn naive(raw: &[u8]) -> Vec<u8> {
+/// Reference: decodes the escapes of a path byte by byte.
+fn decode_naively(raw: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::new();
     let mut rest = raw;
     while let [first, behind @ ..] = rest {
@@ -20,45 +23,48 @@ fn naive(raw: &[u8]) -> Vec<u8> {
             }
             _ => None,
         };
-        rest = if escaped.is_some() {
-            &behind[2..]
-        } else {
-            behind
-        };
+        rest = &behind[if escaped.is_some() { 2 } else { 0 }..];
         decoded.push(escaped.unwrap_or(*first));
     }
+    decoded
+}
+
+/// Reference: normalizes a path byte by byte with one stack.
+fn normalize_naively(raw: &[u8]) -> Vec<u8> {
+    let mut decoded = decode_naively(raw);
     let mut stack = vec![b'/'];
     // A final slash also ends the last segment. It is removed again if the path had none.
-    let open = !decoded.ends_with(b"/");
+    let has_final_slash = decoded.ends_with(b"/");
     decoded.push(b'/');
-    let (mut segment, mut special) = (Vec::new(), false);
+    let (mut segment, mut is_special) = (Vec::new(), false);
     for byte in &decoded[1..] {
         if *byte != b'/' {
             segment.push(*byte);
             continue;
         }
-        special = matches!(segment.as_slice(), b"" | b"." | b"..");
+        is_special = matches!(segment.as_slice(), b"" | b"." | b"..");
         if segment == b".." && stack.len() > 1 {
             stack.pop();
             while stack.last() != Some(&b'/') {
                 stack.pop();
             }
-        } else if !special {
+        } else if !is_special {
             stack.append(&mut segment);
             stack.push(b'/');
         }
         segment.clear();
     }
-    if open && !special && stack.len() > 1 {
+    if !has_final_slash && !is_special && stack.len() > 1 {
         stack.pop();
     }
     stack
 }
 
-fn path_holds(raw: &[u8]) -> Result<(), TestCaseError> {
+/// Checks the form in which a path is compared.
+fn check_path(raw: &[u8]) -> Result<(), TestCaseError> {
     let raw = &[b"/", raw].concat();
     let compared = path(raw);
-    prop_assert_eq!(&*compared, naive(raw));
+    prop_assert_eq!(&*compared, normalize_naively(raw));
     prop_assert!(compared.starts_with(b"/"));
     prop_assert!(!compared.windows(2).any(|two| two == b"//"));
     let mut segments = compared.split(|byte| *byte == b'/');
@@ -72,8 +78,8 @@ fn path_holds(raw: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The encoded form of a compared path is compared as equal, and has only plain characters.
-fn encoded_holds(raw: &[u8]) -> Result<(), TestCaseError> {
+/// Checks that a compared path, once escaped, is compared as equal and has only plain characters.
+fn check_escaped_path(raw: &[u8]) -> Result<(), TestCaseError> {
     let raw = &[b"/", raw].concat();
     let compared = path(raw);
     let mut sent = Vec::new();
@@ -83,7 +89,8 @@ fn encoded_holds(raw: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn query_holds(query: &[u8]) -> Result<(), TestCaseError> {
+/// Checks the value of one argument of a query, also beside further arguments of its name.
+fn check_query(query: &[u8]) -> Result<(), TestCaseError> {
     let name = "token";
     let found = argument(query, name);
     let plain = |raw: &[u8]| {
@@ -102,18 +109,16 @@ fn query_holds(query: &[u8]) -> Result<(), TestCaseError> {
     prop_assert_eq!(&*argument(&longer, name), expected);
     let first = [b"ToKeN=first&", query].concat();
     prop_assert_eq!(&*argument(&first, name), b"first");
-    prop_assert_eq!(
-        has_several(&first, name),
-        naive.is_some() || has_several(&longer, name)
-    );
+    let is_given = naive.is_some() || has_several(&longer, name);
+    prop_assert_eq!(has_several(&first, name), is_given);
     Ok(())
 }
 
 #[test]
-fn the_corpus_holds() {
-    replay("paths", path_holds);
-    replay("paths", encoded_holds);
-    replay("queries", query_holds);
+fn each_path_and_query_of_the_corpus_is_read_as_a_naive_reader_reads_it() {
+    replay("paths", check_path);
+    replay("paths", check_escaped_path);
+    replay("queries", check_query);
 }
 
 proptest! {
@@ -121,17 +126,17 @@ proptest! {
 
     #[test]
     fn any_path_is_compared_as_a_naive_reader_compares_it(raw in bytes("paths")) {
-        path_holds(&raw)?;
+        check_path(&raw)?;
     }
 
     #[test]
     fn any_path_that_is_sent_anew_is_compared_alike(raw in bytes("paths")) {
-        encoded_holds(&raw)?;
+        check_escaped_path(&raw)?;
     }
 
     #[test]
     fn a_path_of_dots_and_slashes_is_compared_as_a_naive_reader_compares_it(raw in "(/|\\.|%2[eEfF]|a|%){0,12}") {
-        path_holds(raw.as_bytes())?;
+        check_path(raw.as_bytes())?;
     }
 
     /// A client cannot bypass a limit by escaping letters.
@@ -166,6 +171,6 @@ proptest! {
 
     #[test]
     fn any_query_is_read_as_a_naive_reader_reads_it(query in bytes("queries")) {
-        query_holds(&query)?;
+        check_query(&query)?;
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of the file watcher.
 //!
-//! These tests run in real time, because the kernel's events do. Timeouts are generous, so that the
-//! tests pass on a busy machine.
+//! They run in real time, because they need the events of the kernel. Timeouts are generous, so
+//! that the tests pass on a busy machine.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -13,30 +13,42 @@ use tempfile::TempDir;
 use super::*;
 use crate::FileKind;
 
-/// Longer than a change takes to be seen, shorter than the interval of checks without events.
+/// Longer than a change takes to be reported, shorter than the interval of checks without events.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Long enough for a change to be reported, if there were one.
 const A_WHILE: Duration = Duration::from_millis(250);
 
+/// A watched file, and its folder.
 struct Fixture {
     folder: TempDir,
     watcher: Watcher,
 }
 
 impl Fixture {
+    /// Returns the path of the watched file.
     fn path(&self) -> PathBuf {
         self.folder.path().join("gateway.toml")
     }
 
-    async fn becomes(&mut self, text: &str) {
-        let changed = timeout(SOON, self.watcher.changed()).await;
-        assert_eq!(changed.expect("nothing was told").unwrap(), text);
+    /// Writes a file of keys. Returns its path, and the file as the configuration names it.
+    fn named_file(&self) -> (PathBuf, NamedFile) {
+        let keys = self.folder.path().join("keys");
+        fs::write(&keys, "one").unwrap();
+        let named = NamedFile::about_to_be_read(keys.clone(), FileKind::PlanKeys);
+        (keys, named)
     }
 
-    async fn stays(&mut self) {
+    /// Checks that a change is reported soon, and that the file then has this text.
+    async fn expect_change(&mut self, text: &str) {
+        let changed = timeout(SOON, self.watcher.changed()).await;
+        assert_eq!(changed.expect("no change was reported").unwrap(), text);
+    }
+
+    /// Checks that no change is reported for a while.
+    async fn expect_no_change(&mut self) {
         let changed = timeout(A_WHILE, self.watcher.changed()).await;
-        assert!(changed.is_err(), "told {changed:?}");
+        assert!(changed.is_err(), "reported {changed:?}");
     }
 }
 
@@ -49,6 +61,32 @@ fn fixture() -> Fixture {
     Fixture { folder, watcher }
 }
 
+/// A thread that calls a function again and again until it is stopped.
+struct Repeated {
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Repeated {
+    /// Starts the thread. `interval`: time between two calls.
+    fn start(interval: Duration, mut call: impl FnMut() + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                call();
+                thread::sleep(interval);
+            }
+        });
+        Self { stop, thread }
+    }
+
+    fn stop(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+    }
+}
+
 #[tokio::test]
 async fn without_inotify_a_file_is_polled() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +96,7 @@ async fn without_inotify_a_file_is_polled() {
     for text in ["new", "newer"] {
         fs::write(&path, text).unwrap();
         let changed = timeout(MAX_INTERVAL + SOON, watcher.changed()).await;
-        assert_eq!(changed.expect("nothing was told").unwrap(), text);
+        assert_eq!(changed.expect("no change was reported").unwrap(), text);
     }
 }
 
@@ -73,28 +111,20 @@ async fn a_file_written_slowly_is_returned_complete() {
             thread::sleep(Duration::from_millis(10));
         }
     });
-    fixture.becomes(&"piece ".repeat(20)).await;
+    fixture.expect_change(&"piece ".repeat(20)).await;
     writer.join().unwrap();
-    fixture.stays().await;
+    fixture.expect_no_change().await;
 }
 
 #[tokio::test]
 async fn a_file_that_is_never_quiet_takes_effect_all_the_same() {
     let mut fixture = fixture();
     let (path, other) = (fixture.path(), fixture.folder.path().join("other"));
-    let done = Arc::new(AtomicBool::new(false));
-    let writer = thread::spawn({
-        let done = Arc::clone(&done);
-        move || {
-            for version in 0.. {
-                if done.load(Ordering::Relaxed) {
-                    break;
-                }
-                fs::write(&other, format!("version {version}")).unwrap();
-                fs::rename(&other, &path).unwrap();
-                thread::sleep(Duration::from_millis(20));
-            }
-        }
+    let mut version = 0;
+    let writer = Repeated::start(Duration::from_millis(20), move || {
+        fs::write(&other, format!("version {version}")).unwrap();
+        fs::rename(&other, &path).unwrap();
+        version += 1;
     });
     // The future may be dropped meanwhile.
     let mut texts = Vec::new();
@@ -104,26 +134,22 @@ async fn a_file_that_is_never_quiet_takes_effect_all_the_same() {
             texts.push(text.unwrap());
         }
     }
-    done.store(true, Ordering::Relaxed);
-    writer.join().unwrap();
-    assert_eq!(texts.len(), 2);
-    assert!(
-        texts.iter().all(|text| text.starts_with("version ")),
-        "{texts:?}"
-    );
+    writer.stop();
+    let are_whole = texts.iter().all(|text| text.starts_with("version "));
+    assert!(texts.len() == 2 && are_whole, "{texts:?}");
 }
 
 #[tokio::test]
 async fn a_file_missing_for_a_moment_is_no_error() {
     let mut fixture = fixture();
-    fixture.stays().await;
+    fixture.expect_no_change().await;
     let path = fixture.path();
     let writer = thread::spawn(move || {
         fs::rename(&path, path.with_extension("bak")).unwrap();
         thread::sleep(Duration::from_millis(10));
         fs::write(path, "new").unwrap();
     });
-    fixture.becomes("new").await;
+    fixture.expect_change("new").await;
     writer.join().unwrap();
 }
 
@@ -136,9 +162,9 @@ async fn a_missing_file_is_reported_once_and_so_is_its_return() {
         matches!(missing, Err(LoadError::Read { .. })),
         "{missing:?}"
     );
-    fixture.stays().await;
+    fixture.expect_no_change().await;
     fs::write(fixture.path(), "old").unwrap();
-    fixture.becomes("old").await;
+    fixture.expect_change("old").await;
 }
 
 #[tokio::test]
@@ -156,10 +182,8 @@ async fn a_file_in_a_recreated_folder_is_watched() {
             fs::create_dir(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         });
-        let changed = timeout(MAX_INTERVAL + SOON, watcher.changed())
-            .await
-            .unwrap();
-        assert_eq!(changed.unwrap(), text);
+        let changed = timeout(MAX_INTERVAL + SOON, watcher.changed()).await;
+        assert_eq!(changed.expect("no change was reported").unwrap(), text);
         writer.join().unwrap();
     }
 }
@@ -167,23 +191,14 @@ async fn a_file_in_a_recreated_folder_is_watched() {
 #[tokio::test]
 async fn a_log_that_grows_beside_the_file_delays_nothing() {
     let mut fixture = fixture();
-    let path = fixture.folder.path().join("access.log");
-    let done = Arc::new(AtomicBool::new(false));
-    let logger = thread::spawn({
-        let done = Arc::clone(&done);
-        move || {
-            let mut log = File::create(path).unwrap();
-            while !done.load(Ordering::Relaxed) {
-                log.write_all(b"line\n").unwrap();
-                thread::sleep(Duration::from_millis(1));
-            }
-        }
+    let mut log = File::create(fixture.folder.path().join("access.log")).unwrap();
+    let logger = Repeated::start(Duration::from_millis(1), move || {
+        log.write_all(b"line\n").unwrap();
     });
-    fixture.stays().await;
+    fixture.expect_no_change().await;
     fs::write(fixture.path(), "new").unwrap();
-    fixture.becomes("new").await;
-    done.store(true, Ordering::Relaxed);
-    logger.join().unwrap();
+    fixture.expect_change("new").await;
+    logger.stop();
 }
 
 #[tokio::test]
@@ -191,10 +206,10 @@ async fn a_text_that_read_returned_is_not_returned_again() {
     let mut fixture = fixture();
     fs::write(fixture.path(), "new").unwrap();
     assert_eq!(fixture.watcher.read().unwrap(), "new");
-    fixture.stays().await;
+    fixture.expect_no_change().await;
     fs::remove_file(fixture.path()).unwrap();
     assert!(fixture.watcher.read().is_err());
-    fixture.stays().await;
+    fixture.expect_no_change().await;
 }
 
 #[tokio::test]
@@ -203,38 +218,32 @@ async fn a_write_before_the_watch_is_reported() {
     let path = folder.path().join("gateway.toml");
     fs::write(&path, "new").unwrap();
     let watcher = Watcher::start(path, "old".to_owned());
-    Fixture { folder, watcher }.becomes("new").await;
+    Fixture { folder, watcher }.expect_change("new").await;
 }
 
 #[tokio::test]
 async fn a_named_file_that_changes_while_it_is_read_counts_as_changed() {
     let mut fixture = fixture();
-    let keys = fixture.folder.path().join("keys");
-    fs::write(&keys, "one").unwrap();
-    let named = vec![NamedFile::about_to_be_read(
-        keys.clone(),
-        FileKind::PlanKeys,
-    )];
+    let (keys, named) = fixture.named_file();
     // The named file has not been read since its write.
     fs::write(&keys, "two").unwrap();
-    fixture.watcher.follow(named.clone());
-    fixture.becomes("old").await;
-    fixture.stays().await;
-    // The named files are unchanged, so nothing has changed.
-    fixture.watcher.follow(named);
-    fixture.stays().await;
+    fixture.watcher.follow(vec![named.clone()]);
+    fixture.expect_change("old").await;
+    fixture.expect_no_change().await;
+    // The named file is unchanged, so nothing has changed.
+    fixture.watcher.follow(vec![named]);
+    fixture.expect_no_change().await;
     fs::write(&keys, "three").unwrap();
-    fixture.becomes("old").await;
+    fixture.expect_change("old").await;
 }
 
 #[tokio::test]
 async fn an_unchanged_named_file_is_no_change() {
     let mut fixture = fixture();
-    let keys = fixture.folder.path().join("keys");
-    fs::write(&keys, "one").unwrap();
-    let named = NamedFile::about_to_be_read(keys.clone(), FileKind::PlanKeys);
+    let (keys, named) = fixture.named_file();
+    // A file may be named twice.
     fixture.watcher.follow(vec![named.clone(), named]);
-    fixture.stays().await;
+    fixture.expect_no_change().await;
     fs::remove_file(&keys).unwrap();
-    fixture.becomes("old").await;
+    fixture.expect_change("old").await;
 }

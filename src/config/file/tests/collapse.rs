@@ -1,8 +1,11 @@
 //! Tests of `[routes.collapse]`.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use super::*;
 use crate::{Collapse, Route};
 
+/// Text in the smallest file that cases replace.
 const LIMITS: &str = "limits = [{ zone = \"per_client\", burst = 20 }]\n";
 
 /// Limits of the route, and its `collapse` table with these lines.
@@ -15,6 +18,7 @@ macro_rules! collapse {
     };
 }
 
+/// Rows of replaced text, replacement and expected problems, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     (LIMITS, collapse!(""), ""),
@@ -60,13 +64,15 @@ pub(super) const CASES: &[Case] = &[
 
 /// Returns the route of the smallest file with these lines after its limits.
 fn route(lines: &str) -> Route {
-    let settings = settings_with(LIMITS, &format!("{LIMITS}{lines}"));
-    settings.routes[0].clone()
+    settings_with(LIMITS, &format!("{LIMITS}{lines}"))
+        .routes
+        .remove(0)
 }
 
+/// Returns the settings of `[routes.collapse]` with these lines.
 fn collapse_of(lines: &str) -> Collapse {
     let route = route(&format!("[routes.collapse]\n{lines}"));
-    Collapse::clone(route.collapse.as_ref().unwrap())
+    Collapse::clone(&route.collapse.unwrap())
 }
 
 #[test]
@@ -79,26 +85,19 @@ fn names_of_fields_have_no_case_and_those_of_cookies_have() {
 
 #[test]
 fn fields_of_key_and_vary_may_occur_only_once() {
-    let single = |lines: &str| {
+    let single = |lines: &str| -> Vec<String> {
         let inputs = route(&format!("[routes.collapse]\n{lines}")).inputs;
-        inputs
-            .single_fields()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+        inputs.single_fields().map(str::to_owned).collect()
     };
     // Fields that are lists by their definition. Their lines are joined.
     assert_eq!(single(""), [""; 0]);
     assert_eq!(single("vary = [\"accept\", \"x-tenant\"]"), ["x-tenant"]);
     assert_eq!(single("key = \"$uri$http_x_user\""), ["x-user"]);
     let found = route("[routes.collapse]\nkey = \"$uri$cookie_a$arg_b\"").inputs;
-    assert_eq!(
-        (found.cookies(), found.arguments()),
-        (&["a".to_owned()][..], &["b".to_owned()][..])
-    );
-    assert!(
-        found.reads(b"accept-encoding", false)
-            && !route("").inputs.reads(b"accept-encoding", false)
-    );
+    assert_eq!(found.cookies(), ["a"]);
+    assert_eq!(found.arguments(), ["b"]);
+    assert!(found.reads(b"accept-encoding", false));
+    assert!(!route("").inputs.reads(b"accept-encoding", false));
 }
 
 /// A file with routes that share answers, with a placeholder for each value that matters.
@@ -128,15 +127,13 @@ cookies = ["session"]
 fn the_stamp_changes_with_the_answer_and_with_nothing_else() {
     let stamp = |from: &str, to: &str| {
         let text = SHARING.replacen(from, to, 1);
-        let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
-        let again = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
-        let stamp = settings.routes[0].collapse_stamp;
-        assert_eq!(again.routes[0].collapse_stamp, stamp);
+        let [stamp, again] = [&text, &text].map(|text| settings_of(text).routes[0].collapse_stamp);
+        assert_eq!(again, stamp);
         stamp
     };
-    let usual = stamp("", "");
-    assert_ne!(usual, 0);
-    let counting = [
+    let unchanged = stamp("", "");
+    assert_ne!(unchanged, 0);
+    for (from, to) in [
         ("127.0.0.1:9000", "127.0.0.1:9001"),
         ("\"preserve\"", "\"origin\""),
         ("path = \"/news/\"", "path = \"/news/\"\nmethods = [\"GET\"]"),
@@ -147,16 +144,14 @@ fn the_stamp_changes_with_the_answer_and_with_nothing_else() {
         ("[\"accept\"]", "[\"accept\", \"x-tenant\"]"),
         ("cookies = [\"session\"]", "cookies = []"),
         ("cookies = [\"session\"]", ""),
-    ];
-    for (from, to) in counting {
-        assert_ne!(stamp(from, to), usual, "{to}");
+    ] {
+        assert_ne!(stamp(from, to), unchanged, "{to}");
     }
-    let others = [
+    for (from, to) in [
         ("keep = \"1s\"", "keep = \"2s\"\nstale = \"1m\"\nmax_size = \"2MB\""),
         ("origin = \"app\"", "origin = \"app\"\nmax_wait = \"5s\""),
         ("host = \"preserve\"", "host = \"preserve\"\nrate = \"9r/s\""),
-    ];
-    for (from, to) in others {
-        assert_eq!(stamp(from, to), usual, "{to}");
+    ] {
+        assert_eq!(stamp(from, to), unchanged, "{to}");
     }
 }

@@ -3,8 +3,9 @@
 use std::env::VarError;
 
 use super::*;
-use crate::{changes, show};
+use crate::{FieldEdits, Route, changes, show};
 
+/// Lookup of the variables that the tests use.
 fn variable(name: &str) -> Result<String, VarError> {
     let value = match name {
         "REDIS_URL" => "redis://:hush-hush@cache:6379/1",
@@ -20,18 +21,20 @@ fn variable(name: &str) -> Result<String, VarError> {
     Ok(value.to_owned())
 }
 
-fn with(text: &str) -> Result<Settings, Problems> {
-    parse_in(
-        text,
-        Path::new("gateway.toml"),
-        false,
-        &variable,
-        &Shared::default(),
-    )
+/// Parses a file with the variables of [`variable`].
+fn parse_expanded(text: &str) -> Result<Settings, Problems> {
+    let shared = Shared::default();
+    parse_in(text, Path::new("gateway.toml"), false, &variable, &shared)
 }
 
+/// Returns the settings of a valid file with variables.
+fn expanded(text: &str) -> Settings {
+    parse_expanded(text).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+/// Returns the problems of a file with variables; empty if it is valid.
 fn message(text: &str) -> String {
-    with(text).map_or_else(|found| found.to_string(), |_| String::new())
+    parse_expanded(text).map_or_else(|found| found.to_string(), |_| String::new())
 }
 
 pub(super) const WITH_SECRETS: &str = r#"redis.url = "${REDIS_URL}"
@@ -55,51 +58,39 @@ reject_body = "$${HOST} $$${HOST} $HOST ${EMPTY}."
 request_headers = { authorization = "Bearer ${HOST}", cookie = false }
 "#;
 
+/// One of the tables of a route that edit header fields.
+type EditsOf = fn(&Route) -> &FieldEdits;
+
 #[test]
-fn a_value_has_no_variables_of_the_request_in_any_field_that_a_route_sets() {
-    for fields in ["request_headers", "response_headers", "answer_headers"] {
-        let text = format!(
-            "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
-             {fields} = {{ x-a = \"$host ${{DOLLARS}} $${{HOST}}\" }}\n"
-        );
-        let settings = with(&text).unwrap_or_else(|found| panic!("{fields}: {found}"));
-        let route = &settings.routes[0];
-        let edits = match fields {
-            "request_headers" => &route.request_fields,
-            "response_headers" => &route.response_fields,
-            _ => &route.answer_fields,
-        };
-        let value = edits.set().map(|(_, value)| value.to_string()).next();
-        assert_eq!(
-            value.as_deref(),
-            Some("$host p$$uri $$x $${HOST}"),
-            "{fields}"
-        );
+fn a_dollar_in_a_variable_begins_no_variable_of_the_request_in_any_field_of_a_route() {
+    let edits: [(&str, EditsOf); 3] = [
+        ("request_headers", |route| &route.request_fields),
+        ("response_headers", |route| &route.response_fields),
+        ("answer_headers", |route| &route.answer_fields),
+    ];
+    for (field, edits_of) in edits {
+        let value = format!("{field} = {{ x-a = \"$host ${{DOLLARS}} $${{HOST}}\" }}");
+        let text = SMALLEST.replace("origin = \"app\"", &format!("origin = \"app\"\n{value}"));
+        let settings = expanded(&text);
+        let (_, value) = edits_of(&settings.routes[0]).set().next().unwrap();
+        assert_eq!(value.to_string(), "$host p$$uri $$x $${HOST}", "{field}");
     }
 }
 
 #[test]
 fn strings_have_the_values_and_what_is_shown_has_the_names() {
-    let settings = with(WITH_SECRETS).unwrap();
-    assert_eq!(
-        settings.origins[0].servers[1].to_string(),
-        "http://10.9.8.7:9000"
-    );
+    let settings = expanded(WITH_SECRETS);
+    let server = settings.origins[0].servers[1].to_string();
+    assert_eq!(server, "http://10.9.8.7:9000");
     assert!(settings.zones[0].plans.index_of(b"k-0123456789").is_some());
     assert_eq!(settings.zones[0].key.to_string(), "$remote_addr");
     assert_eq!(settings.routes[1].reject_body, "${HOST} $${HOST} $HOST .");
-    assert_eq!(
-        { settings.routes[1].request_fields.set() }
-            .map(|(name, value)| (name, value.as_text()))
-            .next(),
-        Some(("authorization", Some("Bearer 10.9.8.7")))
-    );
+    let (name, value) = settings.routes[1].request_fields.set().next().unwrap();
+    assert_eq!(name, "authorization");
+    assert_eq!(value.as_text(), Some("Bearer 10.9.8.7"));
     assert_eq!(settings.redis.url.to_string(), "${REDIS_URL}");
-    let right: crate::redis::Url = "redis://:hush-hush@cache:6379/1".parse().unwrap();
-    assert_eq!(
-        settings.redis.url,
-        right.shown_as("${REDIS_URL}".to_owned())
-    );
+    let url: crate::redis::Url = "redis://:hush-hush@cache:6379/1".parse().unwrap();
+    assert_eq!(settings.redis.url, url.shown_as("${REDIS_URL}".to_owned()));
 
     for shown in [show(&settings), show(&settings.without_secrets())] {
         for part in [
@@ -115,7 +106,7 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
         for secret in ["hush-hush", "10.9.8.7", "k-0123456789"] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        assert_eq!(with(&shown).map(|again| show(&again)), Ok(shown));
+        assert_eq!(show(&expanded(&shown)), shown);
     }
     assert!(!format!("{:?}", settings.redis).contains("hush-hush"));
 }
@@ -123,7 +114,7 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
 #[test]
 fn a_key_beside_a_variable_is_masked_too() {
     let masked = WITH_SECRETS.replace("plans.gold", "mask_keys = true\nplans.gold");
-    let settings = with(&masked.replace("\"b\"", "\"alice\"")).unwrap();
+    let settings = expanded(&masked.replace("\"b\"", "\"alice\""));
     assert!(show(&settings).contains("\nkeys = [\"${PLAN_KEY}\", \"alice\"]\n"));
     let shown = show(&settings.without_secrets());
     assert!(shown.contains("\nkeys = [\"key-"), "{shown}");
@@ -131,63 +122,50 @@ fn a_key_beside_a_variable_is_masked_too() {
 }
 
 #[test]
+#[rustfmt::skip]
 fn the_secret_of_a_room_is_shown_nowhere() {
     const ROOM: &str = "[origins.app.room]\nsessions = 1\nbind = \"${remote_addr}\"\n";
     let with_room = |secret: &str| {
         let room = format!("{ROOM}secret = {secret}\n\n[zones.per_client]");
-        with(&WITH_SECRETS.replace("[zones.per_client]", &room))
+        WITH_SECRETS.replace("[zones.per_client]", &room)
     };
     for (secret, shown) in [
         ("\"${ROOM_SECRET}\"", "\"${ROOM_SECRET}\""),
-        (
-            "[\"${ROOM_SECRET}\", \"plain-0123456789\"]",
-            "[\"${ROOM_SECRET}\", \"***\"]",
-        ),
+        ("[\"${ROOM_SECRET}\", \"plain-0123456789\"]", "[\"${ROOM_SECRET}\", \"***\"]"),
         ("\"plain-${ROOM_SECRET}\"", "\"***\""),
         ("\"plain-0123456789-$${A}\"", "\"***\""),
     ] {
-        let settings = with_room(secret).unwrap();
+        let settings = expanded(&with_room(secret));
         let whole = show(&settings);
-        assert_eq!(with(&whole).map(|again| show(&again)), Ok(whole));
+        assert_eq!(show(&expanded(&whole)), whole);
         let text = show(&settings.without_room_secrets());
         assert!(text.contains(&format!("\nsecret = {shown}\n")), "{text}");
         assert!(text.contains("\nbind = \"$remote_addr\"\n"), "{text}");
-        let others = changes(&settings, &with(WITH_SECRETS).unwrap(), &settings);
+        let others = changes(&settings, &expanded(WITH_SECRETS), &settings);
         for text in [text, format!("{settings:?}"), others.join(" ")] {
-            assert!(
-                !text.contains("plain-") && !text.contains("-secret"),
-                "{text}"
-            );
+            assert!(!text.contains("plain-") && !text.contains("-secret"), "{text}");
         }
     }
-    let message = with_room("[\"${EMPTY}\", \"plain\", 9]")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        !message.contains("plain") && message.contains("EMPTY is set and empty"),
-        "{message}"
-    );
+    let found = message(&with_room("[\"${EMPTY}\", \"plain\", 9]"));
+    assert!(!found.contains("plain") && found.contains("EMPTY is set and empty"), "{found}");
 }
 
 #[test]
 fn no_change_shows_a_value() {
-    let settings = with(WITH_SECRETS).unwrap();
+    let settings = expanded(WITH_SECRETS);
     let other = WITH_SECRETS
         .replace("\"${REDIS_URL}\"", "\"redis://cache:6379/1\"")
         .replace("http://${HOST}:9000", "http://10.0.0.1:9000")
         .replace("${PLAN_KEY}", "a");
-    let other = with(&other).unwrap();
-    let found = changes(&other, &settings, &other);
-    assert_eq!(
-        found,
-        [
-            "origins.app.servers - http://10.0.0.1:9000",
-            "origins.app.servers + http://${HOST}:9000",
-            "redis.url redis://cache:6379/1 -> ${REDIS_URL}",
-            "zones.per_client.plans.gold.keys - a",
-            "zones.per_client.plans.gold.keys + ${PLAN_KEY}",
-        ]
-    );
+    let other = expanded(&other);
+    let expected = [
+        "origins.app.servers - http://10.0.0.1:9000",
+        "origins.app.servers + http://${HOST}:9000",
+        "redis.url redis://cache:6379/1 -> ${REDIS_URL}",
+        "zones.per_client.plans.gold.keys - a",
+        "zones.per_client.plans.gold.keys + ${PLAN_KEY}",
+    ];
+    assert_eq!(changes(&other, &settings, &other), expected);
 }
 
 #[test]
@@ -206,12 +184,8 @@ fn an_unset_variable_is_reported_with_location_and_name() {
         assert_eq!(message(&text), format!("gateway.toml:{expected}"));
     }
     // A value in a list is reported under the name of the list.
-    let text = SMALLEST.replace("http://127.0.0.1:9000", "${NOWHERE}");
-    assert!(
-        message(&text).starts_with("gateway.toml:2:12: servers: NOWHERE is not set"),
-        "{}",
-        message(&text)
-    );
+    let found = message(&SMALLEST.replace("http://127.0.0.1:9000", "${NOWHERE}"));
+    assert!(found.starts_with("gateway.toml:2:12: servers: NOWHERE is not set"), "{found}");
 }
 
 #[test]
@@ -248,26 +222,12 @@ fn no_problem_shows_a_value() {
 
 #[test]
 fn characters_that_only_look_like_a_variable_are_none() {
-    let settings = with(
-        r#"
-[server.tls]
-cert = ["a.pem", "$${b.pem"]
-key  = ["a.key", "b.key"]
-
-[origins.app]
-servers = ["http://127.0.0.1:9000"]
-
-[[routes]]
-path   = "/"
-origin = "app"
-"#,
-    )
-    .unwrap();
+    let tls = "[server.tls]\ncert = [\"a.pem\", \"$${b.pem\"]\nkey = [\"a.key\", \"b.key\"]\n";
+    let settings = expanded(&format!("{tls}{SMALLEST}"));
     assert!(settings.from_environment.is_empty(), "{settings:?}");
     let folder = std::env::current_dir().unwrap();
-    let shown = format!(
-        "cert = [\"{0}/a.pem\", \"{0}/$${{b.pem\"]",
-        folder.display()
-    );
-    assert!(show(&settings).contains(&shown), "{}", show(&settings));
+    let folder = folder.display();
+    let cert = format!("cert = [\"{folder}/a.pem\", \"{folder}/$${{b.pem\"]");
+    let shown = show(&settings);
+    assert!(shown.contains(&cert), "{shown}");
 }

@@ -1,10 +1,15 @@
 //! Tests of classes, costs and refunds.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use super::*;
 
+/// Text in the smallest file that cases replace.
 const ROUTE: &str = "origin = \"app\"";
+/// Text in the smallest file that cases replace.
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
 
+/// Rows of replaced text, replacement and expected problems, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nrate = \"200r/s\"\nstore = \"redis\"\ngateways = 3", ""),
@@ -45,31 +50,22 @@ fn a_route_without_a_class_is_of_the_first() {
     let classes = "[\"http://a\"]\nclasses = { interactive = 8, batch = 1 }";
     let settings = settings_with(SERVERS, classes);
     assert_eq!(&*settings.routes[0].class, "interactive");
-    let weights: Vec<u32> = settings.origins[0]
-        .classes
-        .iter()
-        .map(|it| it.weight)
-        .collect();
+    let classes = &settings.origins[0].classes;
+    let weights: Vec<u32> = classes.iter().map(|class| class.weight).collect();
     assert_eq!(weights, [8, 1]);
 }
 
 #[test]
 fn learned_costs_in_shadow_mode_fit_any_limit() {
-    let cost = |mode: &str| {
-        let rule = format!(
-            "origin = \"app\"\ncost = {{ learn = \"time\", unit = \"10ms\", max = 64{mode} }}"
-        );
-        let servers = format!("{SERVERS}\nmax_in_flight = 4");
-        let text = SMALLEST.replacen(ROUTE, &rule, 1);
-        let text = text.replacen(SERVERS, &servers, 1);
-        parse(&text, Path::new("/etc/drip/gateway.toml"), false)
+    let with_cost = |mode: &str| {
+        let cost = format!("cost = {{ learn = \"time\", unit = \"10ms\", max = 64{mode} }}");
+        let text = SMALLEST.replacen(ROUTE, &format!("{ROUTE}\n{cost}"), 1);
+        text.replacen(SERVERS, &format!("{SERVERS}\nmax_in_flight = 4"), 1)
     };
-    let problems = cost("").expect_err("its burst is 20").to_string();
-    assert!(
-        problems.contains("raise its burst to at least 63"),
-        "{problems}"
-    );
-    let settings = cost(", mode = \"shadow\"").unwrap();
+    // The burst of the limit is 20.
+    let found = problems(&with_cost(""));
+    assert!(found.contains("raise its burst to at least 63"), "{found}");
+    let settings = settings_of(&with_cost(", mode = \"shadow\""));
     assert_eq!(settings.routes[0].cost.max().get(), 1);
     assert!(settings.routes[0].charge_depends_on_response());
 }

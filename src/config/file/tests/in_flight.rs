@@ -1,9 +1,12 @@
 //! Tests of limits on a key's requests in flight, and of zones without a rate.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use std::num::NonZeroU32;
 
 use super::*;
 
+/// Text in the smallest file that cases replace.
 const LIMITED: &str = "rate = \"10r/s\"\n\n[[routes]]\npath   = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 20 }]";
 
 /// A zone without a rate and with these lines, and one route with this limit.
@@ -19,6 +22,7 @@ macro_rules! without_rate {
     };
 }
 
+/// Rows of replaced text, replacement and expected problems, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     ("burst = 20", "in_flight = 2", ""),
@@ -62,14 +66,12 @@ fn changed_numbers_are_found_by_their_routes() {
     let after = settings_with("burst = 20", "in_flight = 5");
     let none = settings_with("burst = 20", "burst = 20");
     let [two, five] = [2, 5].map(|most| NonZeroU32::new(most).expect("not zero"));
-    assert_eq!(
-        after.in_flight_changes(&before, "per_client"),
-        [(two, five)]
-    );
-    assert_eq!(after.in_flight_changes(&after, "per_client"), []);
-    assert_eq!(
-        none.in_flight_changes(&before, "per_client"),
-        [(two, NonZeroU32::MAX)]
-    );
-    assert_eq!(after.in_flight_changes(&none, "per_client"), []);
+    for (new, old, expected) in [
+        (&after, &before, &[(two, five)][..]),
+        (&after, &after, &[]),
+        (&none, &before, &[(two, NonZeroU32::MAX)]),
+        (&after, &none, &[]),
+    ] {
+        assert_eq!(new.in_flight_changes(old, "per_client"), expected);
+    }
 }

@@ -1,4 +1,6 @@
 //! Tests of `[jwt.NAME]`, and of variables that read claims.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use std::fs;
 
@@ -11,6 +13,7 @@ const KEYS: &str =
 
 const JWT: &str = "[jwt.auth]\njwks = \"keys.json\"\n";
 
+/// Rows of replaced text, replacement and expected problems, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     ("", "[jwt.auth]\n",
@@ -39,36 +42,29 @@ fn a_jwt_table_is_shown_reads_back_and_its_changes_are_listed() {
     let read = |text: &str| parse(text, &folder.path().join("gateway.toml"), false);
     let text = format!("{JWT}{}", SMALLEST.replace("$remote_addr", "$jwt_auth_sub"));
     let all = "audience = \"api\"\nissuer = [\"a\", \"b\"]\nleeway = \"10s\"\n";
-    let all = text.replace("json\"\n", &format!("json\"\n{all}"));
+    let with_all = text.replace("json\"\n", &format!("json\"\n{all}"));
     let settings = read(&text).unwrap();
-    let with_all = read(&all).unwrap();
+    let with_all = read(&with_all).unwrap();
     for settings in [&settings, &with_all] {
         let again = read(&show(settings)).unwrap();
         let named = settings.named.clone();
         assert_eq!(Settings { named, ..again }, *settings);
     }
-    assert!(
-        show(&with_all).contains("audience = \"api\"\nissuer = [\"a\", \"b\"]\nleeway = \"10s\"\n")
-    );
-    assert_eq!(
-        changes(&settings, &with_all, &settings),
-        [
-            "jwt.auth.audience none -> api",
-            "jwt.auth.issuer none -> [\"a\", \"b\"]",
-            "jwt.auth.leeway 1m -> 10s",
-        ]
-    );
+    assert!(show(&with_all).contains(all));
+    let expected = [
+        "jwt.auth.audience none -> api",
+        "jwt.auth.issuer none -> [\"a\", \"b\"]",
+        "jwt.auth.leeway 1m -> 10s",
+    ];
+    assert_eq!(changes(&settings, &with_all, &settings), expected);
     fs::write(&keys, KEYS.replace("MDE", "MDM")).unwrap();
-    let other = read(&text).unwrap();
-    assert_eq!(
-        changes(&settings, &other, &settings),
-        ["key set file keys.json content changed"]
-    );
+    let other_keys = read(&text).unwrap();
+    let found = changes(&settings, &other_keys, &settings);
+    assert_eq!(found, ["key set file keys.json content changed"]);
 
     fs::write(&keys, "{\"keys\": []}").unwrap();
-    let wrong = read(&text).unwrap_err().to_string();
-    let expected = "jwks: ".to_owned()
-        + &keys.display().to_string()
-        + ": none of its 0 keys verifies tokens; drip knows RSA, EC with P-256 or P-384, OKP with Ed25519, and oct";
-    assert!(wrong.ends_with(&expected), "{wrong}");
+    let found = read(&text).unwrap_err().to_string();
+    let reason = "none of its 0 keys verifies tokens; drip knows RSA, EC with P-256 or P-384, OKP with Ed25519, and oct";
+    let expected = format!("jwks: {}: {reason}", keys.display());
+    assert!(found.ends_with(&expected), "{found}");
 }

@@ -1,4 +1,6 @@
-//! Tests of reading and checking files. Each table has a module.
+//! Tests of reading and checking files. Each module tests one table of the file, or one subject.
+//!
+//! [`Case`] is a row of a table of cases: a change of the smallest valid file, and its problems.
 
 mod collapse;
 mod environment;
@@ -16,8 +18,12 @@ mod server;
 mod warnings;
 
 use super::*;
-use crate::key::allowed;
+use crate::key::list_variables;
 
+/// Path of the files that the tests parse.
+const PATH: &str = "/etc/drip/gateway.toml";
+
+/// A valid file with one origin, one zone and one route.
 const SMALLEST: &str = r#"[origins.app]
 servers = ["http://127.0.0.1:9000"]
 
@@ -31,16 +37,29 @@ origin = "app"
 limits = [{ zone = "per_client", burst = 20 }]
 "#;
 
-/// Returns the settings of the smallest file with `from` replaced by `to`.
-fn settings_with(from: &str, to: &str) -> Settings {
-    let text = SMALLEST.replacen(from, to, 1);
-    let parsed = parse(&text, Path::new("/etc/drip/gateway.toml"), false);
-    parsed.unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+/// Parses a file at [`PATH`].
+fn parse_text(text: &str) -> Result<Settings, Problems> {
+    parse(text, Path::new(PATH), false)
 }
 
+/// Returns the settings of a valid file.
+fn settings_of(text: &str) -> Settings {
+    parse_text(text).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+/// Returns the settings of the smallest file with `from` replaced by `to`.
+fn settings_with(from: &str, to: &str) -> Settings {
+    settings_of(&SMALLEST.replacen(from, to, 1))
+}
+
+/// Returns the problems of a file, one a line; empty if it is valid.
 fn problems(text: &str) -> String {
-    let found = parse(text, Path::new("/etc/drip/gateway.toml"), false);
-    found.map_or_else(|found| found.to_string(), |_| String::new())
+    parse_text(text).map_or_else(|found| found.to_string(), |_| String::new())
+}
+
+/// Returns the problems of a file without its path, which begins each line.
+fn problems_without_path(text: &str) -> String {
+    problems(text).replace(&format!("{PATH}:"), "")
 }
 
 #[test]
@@ -52,12 +71,13 @@ fn a_whole_number_may_have_any_form_of_toml() {
     }
 }
 
-const FIRST_ORIGIN: &str = r#"[origins.app] with servers = ["http://127.0.0.1:9000"]"#;
+/// Limit of the route in the smallest file.
 const LIMIT: &str = r#"{ zone = "per_client", burst = 20 }"#;
 
 /// The replaced text, its replacement, and the expected problems of the smallest file.
 ///
-/// If the replaced text is empty, the replacement is put before the file.
+/// If the replaced text is empty, the replacement is put before the file. Without expected problems
+/// the file is valid. A problem begins with its line and column.
 type Case = (&'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
@@ -173,9 +193,9 @@ const CASES: &[Case] = &[
      r#"2:10: access: expected "off", "stdout" or the name of a file; found true"#),
 ];
 
-#[test]
-fn each_problem_is_reported_with_its_location() {
-    for (from, to, expected) in [
+/// Returns the cases of all tables of cases with problems.
+fn problem_cases() -> Vec<Case> {
+    let tables = [
         CASES,
         server::CASES,
         origins::CASES,
@@ -184,20 +204,21 @@ fn each_problem_is_reported_with_its_location() {
         plans::CASES,
         jwt::CASES,
         room::CASES,
+        routes::CASES,
         collapse::CASES,
-    ]
-    .concat()
-    {
-        let text = SMALLEST.replacen(from, to, 1);
-        assert_ne!(text, SMALLEST, "{from}");
-        let found = problems(&text).replace("/etc/drip/gateway.toml:", "");
-        assert_eq!(found, with_variables(expected), "{text}");
-    }
+    ];
+    tables.concat()
 }
 
-/// Expands `<ALLOWED>` in an expected message to the list of variables.
-fn with_variables(expected: &str) -> String {
-    expected.replace("<ALLOWED>", &allowed())
+#[test]
+fn each_problem_is_reported_with_its_location() {
+    for (from, to, expected) in problem_cases() {
+        let text = SMALLEST.replacen(from, to, 1);
+        assert_ne!(text, SMALLEST, "{from}");
+        // `<ALLOWED>` stands for the list of variables.
+        let expected = expected.replace("<ALLOWED>", &list_variables());
+        assert_eq!(problems_without_path(&text), expected, "{text}");
+    }
 }
 
 #[test]
@@ -219,7 +240,7 @@ limits = [{ zone = "a", burst = "1", delay = 2 }, { zone = "b" }]
 level = "é"; format = "xml"
 "#
     .replace("; ", "\n");
-    let expected = r#"
+    let expected = r#"1:1: there is no origin; add [origins.app] with servers = ["http://127.0.0.1:9000"]
 2:1: "wrokers" is not a field of [server], whose fields are name, listen, admin, admin_hosts, metrics, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, underscores_in_headers, keep_alive, keep_alive_time, keep_alive_requests, tcp_keepalive, header_timeout, body_timeout, min_body_rate, max_header_size, max_body_size, shared_answers, buffers, shutdown_timeout, stop_delay, request_id, state, tls; did you mean workers?
 4:1: [zones.a] has no key; add one such as key = "$remote_addr"
 5:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s"
@@ -231,9 +252,7 @@ level = "é"; format = "xml"
 13:60: zone: there is no [zones.b]; the file has a, é
 16:9: level: expected "error" or "warn" or "info" or "debug" or "trace"; found "é"
 17:10: format: expected "text" or "json"; found "xml""#;
-    let expected = format!("\n1:1: there is no origin; add {FIRST_ORIGIN}{expected}");
-    let found = format!("\n{}", problems(&text));
-    assert_eq!(found.replace("/etc/drip/gateway.toml:", ""), expected);
+    assert_eq!(problems_without_path(&text), expected);
 }
 
 #[test]
@@ -242,27 +261,18 @@ fn a_syntax_error_is_reported_alone() {
     let text = SMALLEST
         .replace("rate = \"10r/s\"", "rate = \"é\" 1\n\"é\" = 1 1")
         .replace("burst = 20", "burst = -20");
-    let found = problems(&text).replace("/etc/drip/gateway.toml:", "");
-    assert_eq!(
-        found,
-        "6:12: unexpected key or value, expected newline, `#`"
-    );
+    let expected = "6:12: unexpected key or value, expected newline, `#`";
+    assert_eq!(problems_without_path(&text), expected);
 }
 
 #[test]
 fn networks_are_normalized_like_addresses() {
     let text = r#"["10.1.2.3/8", "::1", "::ffff:192.0.2.0/120", "unix:", "2001:db8::1/32"]"#;
     let text = format!("[server]\ntrusted_proxies = {text}\n{SMALLEST}");
-    let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
-    let networks = settings
-        .server
-        .trusted_proxies
-        .networks
-        .list
-        .iter()
-        .map(ToString::to_string);
+    let networks = settings_of(&text).server.trusted_proxies.networks.list;
+    let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
     let expected = ["10.0.0.0/8", "::1/128", "192.0.2.0/24", "2001:db8::/32"];
-    assert_eq!(networks.collect::<Vec<_>>(), expected);
+    assert_eq!(networks, expected);
 }
 
 #[test]
@@ -276,46 +286,35 @@ fn an_admin_port_open_to_others_needs_a_token() {
 fn a_file_that_is_not_there_or_not_text_is_an_error_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
+    let shown_path = path.display().to_string();
     let missing = load(&path).unwrap_err().to_string();
-    assert!(
-        missing.starts_with(&path.display().to_string()),
-        "{missing}"
-    );
+    assert!(missing.starts_with(&shown_path), "{missing}");
 
     fs::write(&path, b"# \xc3\xa9\n# \xff").unwrap();
     let message = "this is not UTF-8; save the file in that encoding";
-    let expected = format!("{}:2:3: {message}", path.display());
-    assert_eq!(load(&path).unwrap_err().to_string(), expected);
-}
-
-#[test]
-fn the_example_is_right() {
-    let text = include_str!("../../../../gateway.toml");
-    assert_eq!(problems(text), "");
+    let found = load(&path).unwrap_err().to_string();
+    assert_eq!(found, format!("{shown_path}:2:3: {message}"));
 }
 
 #[test]
 fn a_problem_is_one_printable_line_of_limited_length() {
-    let text = "[zones.\"a\\u001bb\\n\"]\n";
-    let found = problems(text);
+    let found = problems("[zones.\"a\\u001bb\\n\"]\n");
+    let message = ": a\\u{1b}b\\n: a name is made of letters";
     assert!(
-        found.contains(": a\\u{1b}b\\n: a name is made of letters"),
+        found.contains(message) && !found.contains('\u{1b}'),
         "{found}"
     );
-    assert!(!found.contains('\u{1b}'));
     let found = problems(&format!("{}\n{SMALLEST}", "x".repeat(5_000) + " = 1"));
     assert!(found.ends_with("xxx...") && found.len() < 1_100, "{found}");
 }
 
 #[test]
-fn of_many_names_a_message_lists_the_first() {
+fn a_message_about_many_names_lists_the_first_twenty() {
     let zones = (0..500).fold(String::new(), |zones, zone| {
         zones + &format!("[zones.number_{zone}]\nkey = \"$host\"\nrate = \"1r/s\"\n")
     });
     let text = SMALLEST.replace("\"per_client\"", "\"q\"");
     let found = problems(&format!("{zones}{text}"));
-    assert!(
-        found.ends_with("number_18, number_19 and 481 more"),
-        "{found}"
-    );
+    let end = "number_18, number_19 and 481 more";
+    assert!(found.ends_with(end), "{found}");
 }

@@ -1,12 +1,16 @@
 //! Tests of `[origins.NAME]`.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use std::num::NonZeroUsize;
 
 use super::{Case, SMALLEST, problems, settings_with};
 use crate::ServerUrl;
 
+/// Text in the smallest file that cases replace.
 const SERVERS: &str = r#"["http://127.0.0.1:9000"]"#;
 
+/// Rows of replaced text, replacement and expected problems, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nca = \"ca.pem\"\nserver_name = \"a\"",
@@ -95,6 +99,7 @@ fn invalid_servers_are_refused_and_no_password_is_shown() {
     }
 }
 
+/// Returns the URL of a server that the file writes so.
 fn server(written: &str) -> ServerUrl {
     let origins = settings_with(SERVERS, &format!("[{written:?}]")).origins;
     origins[0].servers[0].url.clone()
@@ -120,36 +125,38 @@ fn a_server_is_shown_with_its_port_and_named_as_browsers_do() {
 
 #[test]
 fn permits_of_servers_bound_those_of_their_origin() {
-    let permits = |servers: &str| {
-        let origins = settings_with(SERVERS, servers).origins;
-        let limits = origins[0].gate().map(|limits| limits.max_in_flight);
-        (origins[0].permits().map(NonZeroUsize::get), limits)
-    };
     let with =
         |a: &str, b: &str| format!("[{{ url = \"http://a\"{a} }}, {{ url = \"http://b\"{b} }}]");
-    assert_eq!(permits(&with("", ", weight = 3")), (None, None));
     let both = with(", max_in_flight = 2", ", max_in_flight = 3");
-    assert_eq!(permits(&both), (Some(5), Some(Some(5))));
     let less = format!("{both}\nmax_in_flight = 4");
-    assert_eq!(permits(&less), (Some(4), Some(Some(4))));
-    // The gate applies while only the first server can be used.
-    assert_eq!(
-        permits(&with(", max_in_flight = 2", "")),
-        (None, Some(None))
-    );
+    // `gate`: `None` without a gate, else `max_in_flight` of its limits.
+    for (servers, permits, gate) in [
+        (with("", ", weight = 3"), None, None),
+        (both, Some(5), Some(Some(5))),
+        (less, Some(4), Some(Some(4))),
+        // The gate applies while only the first server can be used.
+        (with(", max_in_flight = 2", ""), None, Some(None)),
+    ] {
+        let origin = &settings_with(SERVERS, &servers).origins[0];
+        assert_eq!(
+            origin.permits().map(NonZeroUsize::get),
+            permits,
+            "{servers}"
+        );
+        let limits = origin.gate().map(|limits| limits.max_in_flight);
+        assert_eq!(limits, gate, "{servers}");
+    }
 }
 
 #[test]
 fn a_socket_file_that_the_kernel_cannot_take_is_refused() {
-    let with = |name: &str| {
-        let text = SMALLEST.replace(SERVERS, &format!("[\"unix:{name}\"]"));
-        problems(&text)
-    };
+    let problems_of =
+        |name: &str| problems(&SMALLEST.replace(SERVERS, &format!("[\"unix:{name}\"]")));
     // Relative to /etc/drip.
-    assert_eq!(with(&"a".repeat(107 - "/etc/drip/".len())), "");
+    assert_eq!(problems_of(&"a".repeat(107 - "/etc/drip/".len())), "");
     for bad in ["a".repeat(108 - "/etc/drip/".len()), "a\\u0000".to_owned()] {
-        let error = with(&bad);
+        let found = problems_of(&bad);
         let message = "2:12: servers: a socket file's absolute name has at most 107 bytes, none of them 0; found";
-        assert!(error.contains(message), "{error}");
+        assert!(found.contains(message), "{found}");
     }
 }

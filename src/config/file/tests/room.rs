@@ -1,11 +1,15 @@
 //! Tests of `[origins.NAME.room]`, and of `room` of a route.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use std::fs;
 
 use super::*;
 use crate::{PagePart, PageValue, changes, show};
 
+/// Text in the smallest file that cases replace.
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
+/// Text in the smallest file that cases replace.
 const ROUTE: &str = "origin = \"app\"";
 
 /// An origin with a room that has a secret and this line.
@@ -18,6 +22,7 @@ macro_rules! room {
     };
 }
 
+/// Rows of replaced text, replacement and expected problems, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\n[origins.app.room]\nsize = 1",
@@ -52,27 +57,25 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 #[test]
+#[rustfmt::skip]
 fn a_route_uses_the_room_of_its_origin_unless_disabled() {
-    let asks = |servers: &str, route: &str| {
-        let text = SMALLEST.replace(SERVERS, servers).replace(ROUTE, route);
-        let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
-        let route = &settings.routes[0];
-        let has_warning = !settings.warnings.is_empty();
-        (route.room, route.asks_room, has_warning)
-    };
     let with_room = format!(
         "{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\", draw = {{ zone = \"per_client\" }} }}\n"
     );
-    let (yes, no) = (
-        "origin = \"app\"\nroom = true",
-        "origin = \"app\"\nroom = false",
-    );
-    assert_eq!(asks(&with_room, ROUTE), (true, true, false));
-    assert_eq!(asks(&with_room, yes), (true, true, false));
-    assert_eq!(asks(&with_room, no), (false, false, false));
-    assert_eq!(asks(SERVERS, ROUTE), (true, false, false));
-    assert_eq!(asks(SERVERS, no), (false, false, false));
-    assert_eq!(asks(SERVERS, yes), (true, false, true));
+    let (yes, no) = ("origin = \"app\"\nroom = true", "origin = \"app\"\nroom = false");
+    for (servers, route, room, asks_room, has_warning) in [
+        (&*with_room, ROUTE, true, true, false),
+        (&*with_room, yes, true, true, false),
+        (&*with_room, no, false, false, false),
+        (SERVERS, ROUTE, true, false, false),
+        (SERVERS, no, false, false, false),
+        (SERVERS, yes, true, false, true),
+    ] {
+        let settings = settings_of(&SMALLEST.replace(SERVERS, servers).replace(ROUTE, route));
+        let found = &settings.routes[0];
+        assert_eq!((found.room, found.asks_room), (room, asks_room), "{servers} {route}");
+        assert_eq!(!settings.warnings.is_empty(), has_warning, "{servers} {route}");
+    }
 }
 
 #[test]
@@ -80,56 +83,45 @@ fn a_room_page_has_placeholders_and_is_watched() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("wait.html");
     fs::write(&page, "{{position}}{{status}}").unwrap();
-    let text = SMALLEST.replace(
-        SERVERS,
-        &format!(
-            "{SERVERS}\nroom = {{ sessions = 1, secret = \"0123456789abcdef\", page = \"wait.html\" }}"
-        ),
-    );
-    let file = folder.path().join("gateway.toml");
-    let read = || parse(&text, &file, false).unwrap();
-    let old = read();
+    let room = "room = { sessions = 1, secret = \"0123456789abcdef\", page = \"wait.html\" }";
+    let text = SMALLEST.replace(SERVERS, &format!("{SERVERS}\n{room}"));
+    let read = || parse(&text, &folder.path().join("gateway.toml"), false);
+    let old = read().unwrap();
     let room = old.origins[0].room.as_ref().unwrap();
-    assert_eq!(
-        room.page.as_ref().unwrap().content.parts(),
-        [PageValue::Position, PageValue::Status].map(PagePart::Value)
-    );
-    let named: Vec<&Path> = old.named.iter().map(|it| &*it.path).collect();
+    let expected = [PageValue::Position, PageValue::Status].map(PagePart::Value);
+    assert_eq!(room.page.as_ref().unwrap().content.parts(), expected);
+    let named: Vec<&Path> = old.named.iter().map(|file| &*file.path).collect();
     assert_eq!(named, [&page]);
     let shown = format!("\npage = \"{}\"\n", page.display());
     assert!(show(&old).contains(&shown));
 
     fs::write(&page, "later").unwrap();
-    let found = changes(&old, &read(), &old);
+    let found = changes(&old, &read().unwrap(), &old);
     assert_eq!(found, ["page file wait.html content changed"]);
     fs::write(&page, vec![b'a'; (256 << 10) + 1]).unwrap();
-    let reported = parse(&text, &file, false).unwrap_err().to_string();
+    let reported = read().unwrap_err().to_string();
     assert!(reported.contains("of at most 256KB"), "{reported}");
 }
 
 #[test]
+#[rustfmt::skip]
 fn no_change_shows_a_secret() {
-    let with = |room: &str| {
-        let text = format!("{SERVERS}\n{room}");
-        settings_with(SERVERS, &text)
+    let with_room = |lines: &str| {
+        settings_with(SERVERS, &format!("{SERVERS}\n[origins.app.room]\n{lines}"))
     };
-    let first = with("[origins.app.room]\nsessions = 1\nsecret = \"first secret of it\"");
-    let second = with("[origins.app.room]\nsessions = 1\nsecret = \"other secret of it\"");
-    let both = with(
-        "[origins.app.room]\nsessions = 2\nsecret = [\"other secret of it\", \"first secret of it\"]",
-    );
-    let reported = |old, new| changes(old, new, old);
-    let has_another = "origins.app.room.secret has another value";
-    assert_eq!(reported(&first, &second), [has_another]);
-    assert_eq!(reported(&first, &first), [""; 0]);
-    assert_eq!(
-        reported(&first, &both),
-        [
-            "origins.app.room.secret *** -> [\"***\", \"***\"]",
-            "origins.app.room.sessions 1 -> 2",
-        ]
-    );
-    let none = with("");
-    assert_eq!(reported(&none, &first), ["origins.app.room added"]);
-    assert_eq!(reported(&first, &none), ["origins.app.room removed"]);
+    let first = with_room("sessions = 1\nsecret = \"first secret of it\"");
+    let second = with_room("sessions = 1\nsecret = \"other secret of it\"");
+    let both = with_room("sessions = 2\nsecret = [\"other secret of it\", \"first secret of it\"]");
+    let none = settings_of(SMALLEST);
+    let (secrets, sessions) =
+        ("origins.app.room.secret *** -> [\"***\", \"***\"]", "origins.app.room.sessions 1 -> 2");
+    for (old, new, expected) in [
+        (&first, &second, &["origins.app.room.secret has another value"][..]),
+        (&first, &first, &[]),
+        (&first, &both, &[secrets, sessions]),
+        (&none, &first, &["origins.app.room added"]),
+        (&first, &none, &["origins.app.room removed"]),
+    ] {
+        assert_eq!(changes(old, new, old), expected);
+    }
 }

@@ -15,18 +15,19 @@ static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::
 
 /// Returns whether a value fits a schema, for the keywords of JSON Schema that [`schema`] uses.
 fn fits(value: &Value, schema: &Value) -> bool {
-    let has = |pattern: &Value, text: &str| {
+    let matches = |pattern: &Value, text: &str| {
         let pattern = pattern.as_str().expect("a regular expression").to_owned();
         let mut known = COMPILED.lock().unwrap();
         let compile = |pattern: &String| Regex::new(pattern).expect("one of the crate");
-        known
-            .entry(pattern)
-            .or_insert_with_key(compile)
-            .is_match(text)
+        let regex = known.entry(pattern).or_insert_with_key(compile);
+        regex.is_match(text)
     };
-    let whole = |it: &Value| it.as_number()?.as_i128();
-    let is_right = |(keyword, of): (&String, &Value)| match &**keyword {
-        "type" => match of.as_str() {
+    // Each is `None` if the value has another type. Then a keyword about the type does not matter.
+    let (list, table, text) = (value.as_array(), value.as_object(), value.as_str());
+    let whole = |number: &Value| number.as_number()?.as_i128();
+    let count = |number: &Value| usize::try_from(number.as_u64().unwrap()).unwrap();
+    let fits_keyword = |(keyword, expected): (&String, &Value)| match &**keyword {
+        "type" => match expected.as_str() {
             Some("object") => value.is_object(),
             Some("array") => value.is_array(),
             Some("string") => value.is_string(),
@@ -34,47 +35,47 @@ fn fits(value: &Value, schema: &Value) -> bool {
             Some("integer") => value.is_i64() || value.is_u64(),
             other => panic!("type {other:?}"),
         },
-        "enum" => of.as_array().is_some_and(|all| all.contains(value)),
-        "anyOf" => of
+        "enum" => expected.as_array().unwrap().contains(value),
+        "anyOf" => expected
             .as_array()
-            .is_some_and(|all| all.iter().any(|it| fits(value, it))),
-        "pattern" => value.as_str().is_none_or(|text| has(of, text)),
-        "minimum" => whole(value).is_none_or(|it| Some(it) >= whole(of)),
-        "maximum" => whole(value).is_none_or(|it| Some(it) <= whole(of)),
-        "items" => { value.as_array() }.is_none_or(|all| all.iter().all(|it| fits(it, of))),
-        "uniqueItems" => { value.as_array() }
-            .is_none_or(|all| (1..all.len()).all(|nth| !all[..nth].contains(&all[nth]))),
-        "minItems" => value
-            .as_array()
-            .is_none_or(|all| Some(all.len() as u64) >= of.as_u64()),
-        "minProperties" => value
-            .as_object()
-            .is_none_or(|all| Some(all.len() as u64) >= of.as_u64()),
-        "maxProperties" => {
-            { value.as_object() }.is_none_or(|all| Some(all.len() as u64) <= of.as_u64())
-        }
-        "required" => value.as_object().is_none_or(|all| {
-            let mut names = of.as_array().into_iter().flatten();
-            names.all(|name| all.contains_key(name.as_str().unwrap_or_default()))
+            .unwrap()
+            .iter()
+            .any(|schema| fits(value, schema)),
+        "pattern" => text.is_none_or(|text| matches(expected, text)),
+        "minimum" => whole(value).is_none_or(|number| Some(number) >= whole(expected)),
+        "maximum" => whole(value).is_none_or(|number| Some(number) <= whole(expected)),
+        "items" => list.is_none_or(|items| items.iter().all(|item| fits(item, expected))),
+        "uniqueItems" => list.is_none_or(|items| {
+            (1..items.len()).all(|index| !items[..index].contains(&items[index]))
         }),
-        "propertyNames" => { value.as_object() }
-            .is_none_or(|all| all.keys().all(|name| fits(&Value::from(&**name), of))),
-        "properties" => value.as_object().is_none_or(|all| {
-            all.iter()
-                .all(|(name, it)| of.get(name).is_none_or(|of| fits(it, of)))
+        "minItems" => list.is_none_or(|items| items.len() >= count(expected)),
+        "minProperties" => table.is_none_or(|fields| fields.len() >= count(expected)),
+        "maxProperties" => table.is_none_or(|fields| fields.len() <= count(expected)),
+        "required" => table.is_none_or(|fields| {
+            let mut names = expected.as_array().unwrap().iter();
+            names.all(|name| fields.contains_key(name.as_str().unwrap()))
         }),
-        "additionalProperties" => value.as_object().is_none_or(|all| {
-            let mut others = all
-                .iter()
-                .filter(|(name, _)| schema["properties"].get(name).is_none());
-            others.all(|(_, it)| *of != Value::Bool(false) && fits(it, of))
+        "propertyNames" => table.is_none_or(|fields| {
+            let mut names = fields.keys().map(|name| Value::from(&**name));
+            names.all(|name| fits(&name, expected))
+        }),
+        "properties" => table.is_none_or(|fields| {
+            let mut fields = fields.iter();
+            fields.all(|(name, field)| {
+                expected
+                    .get(name)
+                    .is_none_or(|expected| fits(field, expected))
+            })
+        }),
+        "additionalProperties" => table.is_none_or(|fields| {
+            let is_other = |name: &String| schema["properties"].get(name).is_none();
+            let mut others = fields.iter().filter(|(name, _)| is_other(name));
+            others.all(|(_, field)| *expected != Value::Bool(false) && fits(field, expected))
         }),
         "$schema" | "title" | "description" | "default" => true,
         other => panic!("the schema has {other}"),
     };
-    schema
-        .as_object()
-        .is_some_and(|keywords| keywords.iter().all(is_right))
+    schema.as_object().unwrap().iter().all(fits_keyword)
 }
 
 /// Returns a file as a value, if it is TOML.
@@ -82,32 +83,19 @@ fn value(text: &str) -> Option<Value> {
     toml::from_str(text).ok()
 }
 
+/// Returns all cases, those with problems and those with warnings.
 pub(super) fn all_cases() -> Vec<Case> {
-    let cases = [
-        CASES,
-        server::CASES,
-        origins::CASES,
-        gate::CASES,
-        in_flight::CASES,
-        plans::CASES,
-        room::CASES,
-        routes::CASES,
-        collapse::CASES,
-        warnings::CASES,
-    ];
-    cases.concat()
+    [problem_cases(), warnings::CASES.to_vec()].concat()
 }
 
-/// Returns the TOML files of the repository, and the TOML in its pages.
+/// Returns the TOML files of the repository, and the TOML in its pages. Each has its path.
 fn texts() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut paths = vec![root.join("gateway.toml"), root.join("README.md")];
-    let entries = |folder: &Path| {
+    let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).unwrap();
-        entries
-            .map(|entry| entry.unwrap().path())
-            .collect::<Vec<_>>()
+        entries.map(|entry| entry.unwrap().path()).collect()
     };
+    let mut paths = vec![root.join("gateway.toml"), root.join("README.md")];
     let docs = entries(&root.join("docs"));
     for folder in docs.iter().filter(|path| path.is_dir()) {
         paths.extend(entries(folder));
@@ -119,12 +107,12 @@ fn texts() -> Vec<(PathBuf, String)> {
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
-        let is_a = |extension| path.extension().is_some_and(|it| it == extension);
-        if is_a("md") {
+        let has_extension = |extension| path.extension().is_some_and(|found| found == extension);
+        if has_extension("md") {
             let blocks = text.split("```toml\n").skip(1);
             let blocks = blocks.filter_map(|rest| rest.split("```").next());
             texts.extend(blocks.map(|block| (path.clone(), block.to_owned())));
-        } else if is_a("toml") {
+        } else if has_extension("toml") {
             texts.push((path, text));
         }
     }
@@ -134,24 +122,24 @@ fn texts() -> Vec<(PathBuf, String)> {
 #[test]
 fn every_valid_file_of_the_suite_fits_the_schema() {
     let (schema, mut fitting) = (schema(), 0);
-    let mut is_fitting = |text: &str, of: &str| {
-        assert!(fits(&value(text).unwrap(), &schema), "{of}\n{text}");
+    let mut check = |text: &str, source: &str| {
+        assert!(fits(&value(text).unwrap(), &schema), "{source}\n{text}");
         fitting += 1;
     };
     for (path, text) in texts() {
         if let Ok(settings) = parse(&text, &path, true) {
-            is_fitting(&text, &path.display().to_string());
-            is_fitting(&show(&settings), &path.display().to_string());
+            check(&text, &path.display().to_string());
+            check(&show(&settings), &path.display().to_string());
         }
     }
     for (from, to, _) in all_cases() {
         let text = SMALLEST.replacen(from, to, 1);
         if let Ok(settings) = parse(&text, Path::new("gateway.toml"), true) {
-            is_fitting(&text, "a case");
-            is_fitting(&show(&settings), "a case, shown");
+            check(&text, "a case");
+            check(&show(&settings), "a case, shown");
         }
     }
-    is_fitting(environment::WITH_SECRETS, "variables");
+    check(environment::WITH_SECRETS, "variables");
     assert!(fitting > 50, "{fitting}");
 }
 
@@ -201,14 +189,9 @@ fn the_schema_refuses_wrong_types_forms_and_unknown_fields() {
         }
     }
     assert!(refused > 30, "{refused}");
+    let wrong_files = "unknown.toml wrong-types.toml empty.toml comment.toml";
     for (path, text) in texts() {
-        let bad = [
-            "unknown.toml",
-            "wrong-types.toml",
-            "empty.toml",
-            "comment.toml",
-        ];
-        if bad.iter().any(|name| path.ends_with(name)) {
+        if wrong_files.split(' ').any(|name| path.ends_with(name)) {
             assert!(!fits(&value(&text).unwrap(), &schema), "{}", path.display());
         }
     }

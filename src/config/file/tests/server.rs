@@ -1,10 +1,13 @@
 //! Tests of `[server]`.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use std::num::NonZeroU16;
 
 use super::{Case, settings_with};
 use crate::ListenService;
 
+/// Rows of replaced text, replacement and expected problems, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     ("", "[server]\nlisten = []\n",
@@ -70,39 +73,25 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 #[test]
+#[rustfmt::skip]
 fn each_address_has_its_own_service() {
-    let services = |listen: &str| {
-        let tls = "[server.tls]\ncert = \"a\"\nkey = \"a\"\n";
-        let settings = settings_with("", &format!("[server]\nlisten = [{listen}]\n{tls}"));
-        let listen = settings.server.listen.into_iter();
-        listen.map(|it| it.service).collect::<Vec<_>>()
-    };
+    let files = "[server.tls]\ncert = \"a\"\nkey = \"a\"\n";
     let (plain, tls) = (ListenService::Plain, ListenService::Tls);
     let redirect = |port| ListenService::Redirect(NonZeroU16::new(port).unwrap());
-    assert_eq!(services("\"[::]:443\", \"unix:a\""), [tls, plain]);
-    assert_eq!(
-        services(
-            "{ address = \"[::]:443\" }, { address = \"[::]:80\", tls = false }, { address = \"unix:a\" }"
-        ),
-        [tls, plain, plain]
-    );
-    // Redirects lead to port 443, or else to the port of the first TLS address.
     let to_tls = "{ address = \"[::]:80\", redirect = \"https\" }";
-    assert_eq!(
-        services(&format!("{to_tls}, \"[::]:8443\", \"[::]:443\"")),
-        [redirect(443), tls, tls]
-    );
-    assert_eq!(
-        services(&format!(
-            "\"[::]:0\", \"[::]:8443\", \"[::]:9443\", {to_tls}"
-        )),
-        [tls, tls, tls, redirect(8443)]
-    );
-    let settings = settings_with(
-        "",
-        "server.listen = [{ address = \"unix:a\", redirect = \"https:444\" }]\n",
-    );
-    assert_eq!(settings.server.listen[0].service, redirect(444));
+    let to_444 = "{ address = \"unix:a\", redirect = \"https:444\" }";
+    for (listen, files, expected) in [
+        ("\"[::]:443\", \"unix:a\"", files, &[tls, plain][..]),
+        ("{ address = \"[::]:443\" }, { address = \"[::]:80\", tls = false }, { address = \"unix:a\" }", files, &[tls, plain, plain]),
+        // Redirects lead to port 443, or else to the port of the first TLS address.
+        (&*format!("{to_tls}, \"[::]:8443\", \"[::]:443\""), files, &[redirect(443), tls, tls]),
+        (&*format!("\"[::]:0\", \"[::]:8443\", \"[::]:9443\", {to_tls}"), files, &[tls, tls, tls, redirect(8443)]),
+        (to_444, "", &[redirect(444)]),
+    ] {
+        let settings = settings_with("", &format!("[server]\nlisten = [{listen}]\n{files}"));
+        let services = settings.server.listen.iter().map(|listen| listen.service);
+        assert_eq!(services.collect::<Vec<_>>(), expected, "{listen}");
+    }
 }
 
 #[test]

@@ -1,29 +1,30 @@
 //! Tests of warnings about legal values that are probably mistakes.
+//!
+//! `SMALLEST` in the parent module is a valid file. Each case replaces a text in it.
 
 use std::fs;
 
 use super::*;
 
+/// Text in the smallest file that cases replace.
 const KEY: &str = "\"$remote_addr\"";
+/// Text in the smallest file that cases replace.
 const RATE: &str = "\"10r/s\"\n";
+/// Text in the smallest file that cases replace.
 const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
 
 /// Returns the warnings of the smallest file with `from` replaced by `to`.
 fn warnings(from: &str, to: &str) -> String {
     let text = SMALLEST.replacen(from, to, 1);
     let parsed = parse(&text, Path::new("gateway.toml"), true);
-    let settings = parsed.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    warning_lines(&settings)
+    warning_lines(&parsed.unwrap_or_else(|problems| panic!("{problems}\n{text}")))
 }
 
+/// Returns the warnings, one a line: the location and the message, without the file.
 fn warning_lines(settings: &Settings) -> String {
     let as_line = |warning: &Problem| warning.as_warning(Path::new(""))[1..].to_owned();
-    settings
-        .warnings
-        .iter()
-        .map(as_line)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines: Vec<String> = settings.warnings.iter().map(as_line).collect();
+    lines.join("\n")
 }
 
 /// A zone with a lease and this algorithm, and a route with this limit.
@@ -52,6 +53,7 @@ macro_rules! shared {
     };
 }
 
+/// Rows of replaced text, replacement and expected warnings, as [`Case`] describes them.
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     // A load balancer keeps idle connections longer than the gateway.
@@ -238,17 +240,17 @@ fn each_warning_has_a_location_and_its_counterpart_gives_none() {
 #[test]
 fn files_to_start_from_have_no_warning() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = vec![root.join("gateway.toml")];
-    for folder in ["docs/examples", "tests/corpus/gateways"] {
-        let entries = fs::read_dir(root.join(folder)).unwrap();
-        files.extend(entries.map(|entry| entry.unwrap().path()));
-    }
+    let example = load(&root.join("gateway.toml")).unwrap();
+    assert_eq!(warning_lines(&example), "");
     let mut valid = 0;
-    for file in files {
-        if let Ok(settings) = load(&file) {
-            assert_eq!(warning_lines(&settings), "", "{}", file.display());
-            valid += 1;
+    for folder in ["docs/examples", "tests/corpus/gateways"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let file = entry.unwrap().path();
+            if let Ok(settings) = load(&file) {
+                assert_eq!(warning_lines(&settings), "", "{}", file.display());
+                valid += 1;
+            }
         }
     }
-    assert!(valid >= 9, "{valid}");
+    assert!(valid >= 8, "{valid}");
 }
