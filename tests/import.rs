@@ -120,15 +120,11 @@ fn untranslated_directives_are_noted_by_line() {
     assert_eq!(notes.last().unwrap(), "4 notes to check: 2 limits are lost");
     // Each also appears in the file: at its table, or above the first one.
     for note in &notes[..4] {
-        assert!(
-            settings.contains(&format!("# {note}\n")),
-            "{note}\n{settings}"
-        );
+        let is_there = settings.contains(&format!("# {note}\n"));
+        assert!(is_there, "{note}\n{settings}");
     }
-    assert!(
-        settings.starts_with("# Check these lines, too: "),
-        "{settings}"
-    );
+    let begin = "# Check these lines, too: ";
+    assert!(settings.starts_with(begin), "{settings}");
     assert_contains!(
         settings,
         "max_in_flight = 100\n",
@@ -159,14 +155,10 @@ fn exempt(lines: &str) -> Option<String> {
     );
     let (settings, notes) = imported(&conf);
     if !settings.contains("[zones.z]") {
-        assert!(
-            notes.iter().any(|note| note.contains("zone z is left out")),
-            "{notes:?}"
-        );
-        assert!(
-            notes.iter().any(|note| note.contains("is not translated")),
-            "{notes:?}"
-        );
+        for part in ["zone z is left out", "is not translated"] {
+            let is_noted = notes.iter().any(|note| note.contains(part));
+            assert!(is_noted, "{notes:?}");
+        }
         return None;
     }
     assert_contains!(settings, "key = \"$remote_addr\"\n");
@@ -267,10 +259,8 @@ fn includes_are_read_where_they_are_and_named_in_notes() {
     let (code, settings, notes) = outcome_of(&drip(folder.path(), &["import", "nginx.conf"]));
     assert_eq!(code, Some(0));
     assert_contains!(settings, "limits = [{ zone = \"z\", burst = 0 }]");
-    assert!(
-        notes[0].starts_with("nginx.conf:3: gone.conf is not included"),
-        "{notes:?}"
-    );
+    let begin = "nginx.conf:3: gone.conf is not included";
+    assert!(notes[0].starts_with(begin), "{notes:?}");
     assert_eq!(notes[1], "conf.d/20-site.conf:3: gzip is not translated");
     assert_eq!(notes.len(), 3);
 }
@@ -288,10 +278,8 @@ fn the_target_as_sent_is_no_variable_to_leave_a_location_out_for() {
     };
     let (code, settings, notes) = server("http://app$request_uri");
     assert_eq!((code, notes.len()), (Some(0), 2), "{notes:?}");
-    assert!(
-        notes[0].starts_with("nginx.conf:3: client_max_body_size: \"5q\""),
-        "{notes:?}"
-    );
+    let begin = "nginx.conf:3: client_max_body_size: \"5q\"";
+    assert!(notes[0].starts_with(begin), "{notes:?}");
     assert_eq!(settings, server("http://app").1);
     for pass in [
         "http://app/x$request_uri",
@@ -370,10 +358,8 @@ fn lost_limits_come_first_and_are_summed_up() {
         assert!(note.starts_with(expected), "{notes:#?}");
     }
     let last = notes.last().unwrap();
-    assert!(
-        last.ends_with(" notes to check: 2 limits are lost, /api/ is unlimited"),
-        "{notes:#?}"
-    );
+    let end = " notes to check: 2 limits are lost, /api/ is unlimited";
+    assert!(last.ends_with(end), "{notes:#?}");
     assert_contains!(settings, "path = \"/api/\"\n");
 }
 

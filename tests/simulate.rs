@@ -45,10 +45,8 @@ impl Bench {
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
         let mut lines = text.lines().map(ToOwned::to_owned);
-        assert_eq!(
-            lines.next().unwrap(),
-            "time,key,verdict,departure,delay,excess"
-        );
+        let names = "time,key,verdict,departure,delay,excess";
+        assert_eq!(lines.next().unwrap(), names);
         lines.collect()
     }
 }
@@ -195,10 +193,8 @@ fn a_plot_changes_nothing_of_the_rows_and_is_the_same_each_time() {
     let trace = "0,a\n".repeat(9);
     let rows = bench.rows(&trace).join("\n");
     let plotted = said(folder, &["--plot", "one.svg", "trace"]);
-    assert_eq!(
-        plotted,
-        format!("time,key,verdict,departure,delay,excess\n{rows}\n")
-    );
+    let expected = format!("time,key,verdict,departure,delay,excess\n{rows}\n");
+    assert_eq!(plotted, expected);
     said(folder, &["--plot", "two.svg", "trace"]);
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     assert_eq!(read("one.svg"), read("two.svg"));
@@ -212,10 +208,8 @@ fn a_plot_changes_nothing_of_the_rows_and_is_the_same_each_time() {
 #[test]
 fn nothing_readable_is_a_failure() {
     let bench = one_zone("1r/s", "burst = 0");
-    assert_eq!(
-        bench.simulate("nonsense\nmore of it\n").status.code(),
-        Some(1)
-    );
+    let ended = bench.simulate("nonsense\nmore of it\n");
+    assert_eq!(ended.status.code(), Some(1));
     assert_eq!(bench.simulate("").status.code(), Some(0));
     let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
     drip.args(["simulate", "-c"])
@@ -247,10 +241,8 @@ fn a_full_zone_forgets_the_least_recently_used_key_that_nobody_waits_for() {
             .map(|row| row.rsplit(',').next().unwrap()[..1].to_owned())
             .collect()
     };
-    assert_eq!(
-        excess("0,a\n0,b\n0,a\n0,c\n0,a\n0,b\n"),
-        ["0", "0", "1", "0", "2", "0"]
-    );
+    let found = excess("0,a\n0,b\n0,a\n0,c\n0,a\n0,b\n");
+    assert_eq!(found, ["0", "0", "1", "0", "2", "0"]);
     let waiting = bench.rows("0,a\n0,b\n0,a,/wait\n0,b,/wait\n0,c\n");
     assert!(waiting[4].contains(",rejected,"), "{waiting:?}");
 }

@@ -117,11 +117,8 @@ fn logs_of_other_programs_are_known_by_their_lines() {
             assert_eq!(fit(&report, "all keys").0, "3r/s", "{form}: {report}");
             // The advice has a rate for the whole origin, and permits if durations are known.
             assert!(report.contains("[origins.NAME]"), "{form}: {report}");
-            assert_eq!(
-                report.contains("max_in_flight"),
-                form != "combined",
-                "{form}: {report}"
-            );
+            let has_permits = report.contains("max_in_flight");
+            assert_eq!(has_permits, form != "combined", "{form}: {report}");
 
             let replay = [&["simulate", "--rows"], format, &["access.log"]].concat();
             let rows = run(folder, &replay);
@@ -132,11 +129,8 @@ fn logs_of_other_programs_are_known_by_their_lines() {
                 .skip(1)
                 .filter_map(|row| row.split(',').nth(2))
                 .collect();
-            assert_eq!(
-                verdicts,
-                ["passed", "delayed", "rejected", "passed"],
-                "{form}: {rows}"
-            );
+            let expected = ["passed", "delayed", "rejected", "passed"];
+            assert_eq!(verdicts, expected, "{form}: {rows}");
         }
     }
 }

@@ -82,14 +82,10 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     for log in ["nonsense", "empty", "no such log", "zeros.gz", "."] {
         let output = run(folder, &["advise", log]);
         assert_eq!(output.status.code(), Some(1), "{log}");
-        assert!(
-            output.stdout.is_empty() && !output.stderr.is_empty(),
-            "{log}"
-        );
-        assert!(
-            output.stderr.len() < 2000,
-            "{log}: too many lines are reported"
-        );
+        let only_complains = output.stdout.is_empty() && !output.stderr.is_empty();
+        assert!(only_complains, "{log}");
+        let is_short = output.stderr.len() < 2000;
+        assert!(is_short, "{log}: too many lines are reported");
     }
 }
 
@@ -114,10 +110,8 @@ fn a_first_line_that_was_cut_off_is_one_bad_line() {
         );
         let output = run(folder, &["advise", name]);
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            said.ends_with("\n1 lines could not be read\n"),
-            "{name}: {said}"
-        );
+        let end = "\n1 lines could not be read\n";
+        assert!(said.ends_with(end), "{name}: {said}");
         assert_eq!(String::from_utf8(output.stdout).unwrap(), whole, "{name}");
     }
 }

@@ -107,11 +107,8 @@ fn instructions_have_two_percent_bytes_three_and_sizes_none() {
     for (group, figure, expected) in cases {
         let budget = format!("[{}]\nproxied = 1000\n", group.name());
         let verdicts = verdicts(&budget, &[(group, "proxied", figure)]);
-        assert_eq!(
-            verdicts,
-            [("proxied".to_owned(), expected)],
-            "{group:?} {figure}"
-        );
+        let one = [("proxied".to_owned(), expected)];
+        assert_eq!(verdicts, one, "{group:?} {figure}");
     }
 }
 
@@ -119,10 +116,8 @@ fn instructions_have_two_percent_bytes_three_and_sizes_none() {
 fn a_figure_without_a_budget_and_a_budget_without_a_figure_fail() {
     let verdicts = verdicts("[bytes]\ngone = 7\n", &[(Group::Bytes, "new", 7.0)]);
     let expected = [("gone", Verdict::Above), ("new", Verdict::Above)];
-    assert_eq!(
-        verdicts,
-        expected.map(|(name, verdict)| (name.to_owned(), verdict))
-    );
+    let expected = expected.map(|(name, verdict)| (name.to_owned(), verdict));
+    assert_eq!(verdicts, expected);
 }
 
 #[test]

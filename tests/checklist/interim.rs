@@ -180,12 +180,8 @@ fn line_14_interim_answers_give_the_origin_no_more_time() {
         thread::sleep(50 * MS);
     }
     let (before, received) = client.answers();
-    assert_eq!(
-        received.status(),
-        504,
-        "after {} interim ones",
-        before.len()
-    );
+    let count = before.len();
+    assert_eq!(received.status(), 504, "after {count} interim ones");
     assert!(before.len() > 3, "{before:?}");
     let took = began.elapsed();
     assert!((400..2500).contains(&took.as_millis()), "{took:?}");

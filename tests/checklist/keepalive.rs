@@ -55,10 +55,8 @@ fn check_legs(bed: &Testbed, client: &Raw, origin: &Raw, most: Duration, began: 
         });
         let due = due.unwrap_or_default();
         let soonest = most.saturating_sub(began.elapsed() + Duration::from_secs(10));
-        assert!(
-            due <= most && due >= soonest,
-            "the {leg}'s leg: {due:?}, not {most:?}"
-        );
+        let is_due = due <= most && due >= soonest;
+        assert!(is_due, "the {leg}'s leg: {due:?}, not {most:?}");
     }
 }
 

@@ -25,10 +25,8 @@ fn line_10_a_request_of_known_length_goes_on_with_it_and_without_a_body_gains_no
             let answer = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
             let mut passed = bed.pass(request, answer);
             let seen = &passed.seen;
-            assert!(
-                !seen.has("content-length") && !seen.has("transfer-encoding"),
-                "{method}"
-            );
+            let is_framed = seen.has("content-length") || seen.has("transfer-encoding");
+            assert!(!is_framed, "{method}");
             assert_eq!(passed.client.answer_to(method).status(), 204);
         }
     }
@@ -77,10 +75,8 @@ fn line_10_an_answer_is_framed_as_the_origin_frames_it_and_chunks_overrule_a_len
             let received = bed.received(format!(
                 "HTTP/1.1 200 OK\r\n{framing}\r\nConnection: close\r\n\r\n{body}"
             ));
-            assert_eq!(
-                (received.length(), received.is_chunked()),
-                (length, length.is_none())
-            );
+            assert_eq!(received.length(), length);
+            assert_eq!(received.is_chunked(), length.is_none());
             assert_eq!(received.body, expected.as_bytes(), "{framing}");
         }
     }
@@ -140,11 +136,8 @@ fn line_11_an_answer_to_head_and_a_304_keep_their_length_and_have_no_body() {
             ("GET", "304 Not Modified", None),
         ] {
             let received = bodiless(&bed, method, answer);
-            assert_eq!(
-                received.field("content-length"),
-                length,
-                "{method}: {answer}"
-            );
+            let found = received.field("content-length");
+            assert_eq!(found, length, "{method}: {answer}");
         }
     }
 }

@@ -78,14 +78,10 @@ fn check_one(bed: &Testbed, mut client: Raw, name: &str, sent: &[u8]) {
     let lengths = seen.all("content-length");
     let codings = seen.all("transfer-encoding");
     assert!(lengths.len() + codings.len() < 2, "{name}: {seen:?}");
-    assert!(
-        lengths.iter().all(|it| *it == body.len().to_string()),
-        "{name}: {seen:?}"
-    );
-    assert!(
-        codings.iter().all(|it| *it == "chunked"),
-        "{name}: {seen:?}"
-    );
+    let is_length = lengths.iter().all(|it| *it == body.len().to_string());
+    assert!(is_length, "{name}: {seen:?}");
+    let is_chunked = codings.iter().all(|it| *it == "chunked");
+    assert!(is_chunked, "{name}: {seen:?}");
     assert_eq!(seen.field("host"), Some("test"), "{name}: {seen:?}");
     let method = seen.line.split(' ').next().unwrap_or_default();
     let body = if method == "HEAD" { "" } else { "ok" };

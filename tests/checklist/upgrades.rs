@@ -34,20 +34,16 @@ fn switched(bed: &Testbed, early: &str, first: &str) -> (Raw, Raw) {
         .unwrap_or_default()
         .to_ascii_lowercase();
     assert!(connection.contains("upgrade"), "{seen:?}");
-    assert_eq!(
-        seen.field("sec-websocket-key"),
-        Some("dGhlIHNhbXBsZSBub25jZQ==")
-    );
+    let key = seen.field("sec-websocket-key");
+    assert_eq!(key, Some("dGhlIHNhbXBsZSBub25jZQ=="));
     origin.send(format!("{SWITCHED}{first}"));
     let received = client.head();
     assert_eq!(received.status(), 101);
     assert_eq!(received.field("upgrade"), Some("websocket"));
     let connection = received.field("connection").unwrap_or_default();
     assert!(connection.eq_ignore_ascii_case("upgrade"), "{received:?}");
-    assert_eq!(
-        received.field("sec-websocket-accept"),
-        Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
-    );
+    let accept = received.field("sec-websocket-accept");
+    assert_eq!(accept, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
     assert!(!received.has("content-length") && !received.has("transfer-encoding"));
     (client, origin)
 }
@@ -104,10 +100,8 @@ fn line_18_a_refusal_is_an_answer_and_the_connection_goes_on() {
         ] {
             let mut passed = bed.pass(get_with(WEBSOCKET), format!("HTTP/1.1 {refusal}"));
             let received = passed.client.answer();
-            assert!(
-                refusal.starts_with(&received.status().to_string()),
-                "{received:?}"
-            );
+            let has_status = refusal.starts_with(&received.status().to_string());
+            assert!(has_status, "{received:?}");
             assert_eq!(received.body, b"no", "{refusal}");
             drop(passed.origin);
             passed.client.send(GET);
@@ -148,10 +142,8 @@ fn line_18_http_1_0_and_http_2_are_not_upgraded() {
         get_with("Connection: upgrade\r\nUpgrade: websocket, h2c\r\n"),
     ] {
         let seen = bed.seen(&request);
-        assert!(
-            !seen.has("upgrade") && !seen.has("http2-settings"),
-            "{request}"
-        );
+        let is_passed = seen.has("upgrade") || seen.has("http2-settings");
+        assert!(!is_passed, "{request}");
     }
 }
 

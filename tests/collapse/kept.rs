@@ -157,10 +157,8 @@ fn head_gets_the_head_of_what_is_kept_on_a_connection_that_stays() {
     // The bytes behind it belong to the next response.
     raw.send(request("GET", "/tag", ""));
     let answer = raw.answer();
-    assert_eq!(
-        (answer.status(), answer.body.as_slice()),
-        (200, BODY.as_bytes())
-    );
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.body, BODY.as_bytes());
     assert!(!answer.has("x-hop"), "{answer:?}");
     assert_eq!(origin.arrivals().len(), 1);
 }

@@ -221,10 +221,8 @@ fn what_a_trusted_proxy_says_of_its_clients_request_is_part_of_the_key() {
     .enumerate()
     {
         let target = format!("/same/{nth}");
-        assert_eq!(
-            how(&fetch_with(at, &target, &format!("{one}\r\n"))),
-            "leader"
-        );
+        let answer = fetch_with(at, &target, &format!("{one}\r\n"));
+        assert_eq!(how(&answer), "leader");
         let answer = fetch_with(at, &target, &format!("{other}\r\n"));
         assert_eq!(how(&answer), "kept", "{one} {other}");
     }
@@ -256,11 +254,8 @@ fn requests_that_are_more_than_a_question_share_nothing() {
         let mut client = Client::connect(at);
         client.send(request(method, "/a", fields).as_bytes());
         let answer = client.answer();
-        assert_eq!(
-            (answer.status, how(&answer)),
-            (200, ""),
-            "{method} {fields}"
-        );
+        assert_eq!(answer.status, 200, "{method} {fields}");
+        assert_eq!(how(&answer), "", "{method} {fields}");
         assert_eq!(origin.arrivals().len(), before + 1, "{method} {fields}");
     }
     // The kept response is unchanged.

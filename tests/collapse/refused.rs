@@ -55,11 +55,8 @@ fn what_one_client_is_refused_is_no_matter_of_the_others() {
         let statuses: Vec<_> = answers.iter().map(|it| it.status.to_string()).collect();
         assert_eq!(statuses, [&status[..3], "200", "200", "200", "200"]);
         let hows: Vec<_> = answers.iter().map(how).collect();
-        assert_eq!(
-            hows,
-            ["", "follower", "leader", "follower", "follower"],
-            "{status}"
-        );
+        let expected = ["", "follower", "leader", "follower", "follower"];
+        assert_eq!(hows, expected, "{status}");
         assert_eq!(origin.arrivals().len(), 2, "{status}");
         // A request alone changes nothing, either.
         let refused = ask_as(&gateway, 5, &["10.0.0.1"], "X-Junk: a\r\n")

@@ -51,10 +51,8 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
     let other = with(&["-c", "missing.toml", "check"]);
     assert_eq!(other.status.code(), Some(1));
     let received = text(&other.stderr);
-    assert!(
-        received.starts_with("missing.toml: cannot be read"),
-        "{received}"
-    );
+    let says = received.starts_with("missing.toml: cannot be read");
+    assert!(says, "{received}");
     for (args, received) in [
         ("-c NAME check NAME", "remove one"),
         ("-c NAME check -c NAME", "remove one"),
@@ -118,10 +116,8 @@ fn nothing_in_a_file_or_its_name_moves_or_turns_the_terminal() {
         let output = check(&file);
         let received = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(status), "{received}");
-        assert!(
-            !received.contains(['\u{9b}', '\u{202e}', '\u{2028}']),
-            "{received:?}"
-        );
+        let is_odd = received.contains(['\u{9b}', '\u{202e}', '\u{2028}']);
+        assert!(!is_odd, "{received:?}");
         assert!(received.contains(shown), "{received:?}");
     }
 }
@@ -193,10 +189,8 @@ fn a_second_gateway_on_the_same_address_is_refused_by_name() {
         let output = ended(drip().arg("-c").arg(second.file()));
         assert_eq!(output.status.code(), Some(1));
         let received = text(&output.stderr);
-        assert!(
-            received.contains(&taken.to_string()),
-            "names {taken}: {received}"
-        );
+        let name = taken.to_string();
+        assert!(received.contains(&name), "names {taken}: {received}");
     }
     let status = first.fetch("/?key=a").status;
     assert_eq!(status, 200, "the first one still serves");

@@ -158,13 +158,8 @@ fn a_lone_flood_takes_half_of_max_queue_and_gets_retry_after() {
     // Another key still has room.
     let _other = gateway.ask("/?key=other");
     gateway.wait_at_gate(11);
-    assert_eq!(
-        (
-            gateway.gate_rejections("queue"),
-            gateway.gate_rejections("max_queue")
-        ),
-        (6, 0)
-    );
+    let counts = ["queue", "max_queue"].map(|reason| gateway.gate_rejections(reason));
+    assert_eq!(counts, [6, 0]);
 }
 
 #[test]

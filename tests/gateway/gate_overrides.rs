@@ -175,10 +175,8 @@ fn what_cannot_be_is_refused_with_its_reason() {
     .map(table);
     let redis = format!("\n[redis]\nurl = \"redis://{}\"\n", free_address());
     let gateway = Gateway::start(&(redis + &tables.concat()));
-    assert_eq!(
-        json(&gateway, "/api/origins")["origins"][1]["gate"],
-        Value::Null
-    );
+    let origins = json(&gateway, "/api/origins");
+    assert_eq!(origins["origins"][1]["gate"], Value::Null);
     let (rate, permits) = (r#""rate": "5r/s""#, r#""max_in_flight": 5"#);
     for (method, name, body, status, says) in [
         ("PUT", "app", r#""rate": "fast""#, 400, "a rate is a count"),

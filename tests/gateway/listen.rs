@@ -105,11 +105,8 @@ fn a_socket_file_has_its_mode_before_anybody_can_connect() {
         }
         let (_gateway, seen) = modes_seen(site("\"unix:drip.sock\"", "", &rest), umask);
         let umask = u32::from_str_radix(umask, 8).expect("octal");
-        assert_eq!(
-            seen,
-            [0o777 & !umask],
-            "without a mode, as the umask has it"
-        );
+        let usual = 0o777 & !umask;
+        assert_eq!(seen, [usual], "without a mode, as the umask has it");
     }
 }
 
@@ -133,10 +130,8 @@ fn an_old_socket_file_is_replaced_and_one_in_use_is_not() {
     fs::write(&path, second).expect("a file");
     let output = drip().arg("-c").arg(&path).output().expect("an end");
     let received = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && received.contains("another program"),
-        "{received}"
-    );
+    let is_refused = !output.status.success() && received.contains("another program");
+    assert!(is_refused, "{received}");
     let mode = fs::metadata(&socket).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "the file of the first is untouched");
     drop(gateway);

@@ -52,10 +52,8 @@ fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_
         }
         (flood.join().expect("no panic"), good)
     });
-    assert!(
-        good.len() >= 8 && good.iter().all(|status| *status == 200),
-        "{good:?}"
-    );
+    let are_served = good.len() >= 8 && good.iter().all(|status| *status == 200);
+    assert!(are_served, "{good:?}");
     // 10 new keys and 10 per second; the shared bucket has its burst and 5 per second.
     let seconds = took.as_secs_f64();
     let most = 10.0 + 10.0 * seconds + 6.0 + 5.0 * seconds;

@@ -195,23 +195,16 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
     // Other statuses belong to the application.
     for target in ["/500", "/404", "/200"] {
         let answer = client.fetch(target);
-        assert_eq!(
-            (answer.text(), answer.field("x-own")),
-            ("own".into(), Some("yes")),
-            "{target}"
-        );
+        assert_eq!(answer.text(), "own", "{target}");
+        assert_eq!(answer.field("x-own"), Some("yes"), "{target}");
     }
     for (nth, target) in (1..).zip(["/503/slow", "/502/long", "/503/slow"]) {
         let began = now();
         client.get(target);
-        assert_eq!(
-            client.answer().text(),
-            format!("<p>{} 7</p>", &target[1..4])
-        );
-        assert!(
-            began.elapsed() < SOON,
-            "the client waited for the origin's body"
-        );
+        let expected = format!("<p>{} 7</p>", &target[1..4]);
+        assert_eq!(client.answer().text(), expected);
+        let took = began.elapsed();
+        assert!(took < SOON, "the client waited for the origin's body");
         assert_eq!(client.fetch("/504").text(), "<p>504 7</p>");
         let arrivals = origin.arrivals();
         assert_eq!(arrivals[arrivals.len() - 1].connection, nth, "{target}");

@@ -92,11 +92,8 @@ fn a_broken_list_of_keys_changes_nothing_and_its_line_is_reported() {
     assert_eq!(limits(), (10, 7));
     write_keys(&gateway, "alice\n\nbob\n");
     let received = gateway.wait_for_line("gold.txt, line 3");
-    assert!(
-        received.contains("bob\\\" is in the plans")
-            || received.contains("\"bob\" is in the plans"),
-        "{received}"
-    );
+    let in_plans = |name: &str| received.contains(&format!("{name} is in the plans"));
+    assert!(in_plans("bob\\\"") || in_plans("\"bob\""), "{received}");
     assert_eq!(limits(), (10, 7));
     write_keys(&gateway, "carol\n");
     eventually("it is in force", || limit(&gateway, "carol") == 10);
@@ -181,10 +178,8 @@ fn a_plan_has_its_weight_and_class_at_the_gate() {
         taken.filter(|it| it.target.ends_with(key)).count()
     };
     let (a, b, c) = (of("=a"), of("=b"), of("=c"));
-    assert!(
-        a.abs_diff(18) <= 3 && b.abs_diff(6) <= 2 && c.abs_diff(6) <= 2,
-        "{a} {b} {c}"
-    );
+    let is_fair = a.abs_diff(18) <= 3 && b.abs_diff(6) <= 2 && c.abs_diff(6) <= 2;
+    assert!(is_fair, "{a} {b} {c}");
 }
 
 /// Returns how many requests of a plan had this status.

@@ -35,10 +35,8 @@ fn waiting_requests_leave_in_the_order_of_their_arrival() {
     let (origin, gateway) = start_limited("4r/s", "burst = 7");
     let mut clients = line_up(&gateway, &origin, 8);
     all_pass(&mut clients);
-    assert_eq!(
-        targets(&origin),
-        ["/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7"]
-    );
+    let expected = ["/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7"];
+    assert_eq!(targets(&origin), expected);
 }
 
 #[test]

@@ -194,20 +194,15 @@ fn a_broken_file_changes_nothing_and_its_line_is_reported_until_repair() {
     let at = location(&broken, "brust");
     let received = gateway.wait_for_line(&format!("gateway.toml:{at}: "));
     let what = received.contains("brust") && received.contains("burst");
-    assert!(
-        what,
-        "it says what is wrong and what would be right: {received}"
-    );
+    assert!(what, "says what is wrong and what is right: {received}");
     eventually("the failure shows", || !is_successful());
     assert_eq!(reloads(&gateway, "failure"), 1);
     assert_eq!(ask(), [5, 3], "the old settings stay in force");
 
     in_place(&gateway, &broken.replace("brust = 9", "burst = 9"));
     eventually("the repaired file shows", is_successful);
-    assert_eq!(
-        (reloads(&gateway, "success"), reloads(&gateway, "failure")),
-        (1, 1)
-    );
+    let counts = ["success", "failure"].map(|result| reloads(&gateway, result));
+    assert_eq!(counts, [1, 1]);
     assert_eq!(ask(), [10, 7], "the new settings on the same bucket");
 }
 
@@ -260,10 +255,8 @@ fn a_file_behind_a_swapped_link_is_read_and_an_unchanged_one_is_no_reload() {
     eventually("the changed file is in force", || {
         rate(&gateway) == 3 && reloads(&gateway, "success") > 0
     });
-    assert_eq!(
-        (reloads(&gateway, "success"), reloads(&gateway, "failure")),
-        (1, 0)
-    );
+    let counts = ["success", "failure"].map(|result| reloads(&gateway, result));
+    assert_eq!(counts, [1, 0]);
 }
 
 /// Starts a gateway where `/0` has passed and five other requests wait. Also returns its origin.

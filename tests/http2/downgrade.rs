@@ -41,11 +41,8 @@ fn check_all(cases: &[Case]) {
         assert_eq!(gateway.fetch("/next").status, 200, "{}", case.name);
         for (head, body) in seen.lock().expect("no panic").drain(..) {
             let text = format!("{head:?} {body:?}");
-            assert_eq!(
-                head.first_line, "GET /next HTTP/1.1",
-                "{}: {text}",
-                case.name
-            );
+            let (line, name) = (&head.first_line, case.name);
+            assert_eq!(line, "GET /next HTTP/1.1", "{name}: {text}");
         }
     }
 }

@@ -51,27 +51,16 @@ fn nothing(_stream: u32) -> Vec<u8> {
 fn a_body_of_another_length_than_announced_is_incomplete() {
     let length = &[("content-length", "5")];
     let whole = |pieces| received(length, pieces, nothing);
-    assert_eq!(
-        whole(&[(END_STREAM, "hello")]).as_deref(),
-        Some(&b"hello"[..])
-    );
-    assert_eq!(
-        whole(&[(0, "hel"), (END_STREAM, "lo")]).as_deref(),
-        Some(&b"hello"[..])
-    );
-    assert_eq!(
-        whole(&[(0, "hello"), (END_STREAM, "")]).as_deref(),
-        Some(&b"hello"[..])
-    );
+    let hello = Some(&b"hello"[..]);
+    assert_eq!(whole(&[(END_STREAM, "hello")]).as_deref(), hello);
+    assert_eq!(whole(&[(0, "hel"), (END_STREAM, "lo")]).as_deref(), hello);
+    assert_eq!(whole(&[(0, "hello"), (END_STREAM, "")]).as_deref(), hello);
     assert_eq!(whole(&[(END_STREAM, "hell")]), None);
     assert_eq!(whole(&[(0, "hell"), (END_STREAM, "")]), None);
     assert_eq!(whole(&[(END_STREAM, "hello, and more")]), None);
     let empty = received(&[("content-length", "0")], &[(END_STREAM, "x")], nothing);
-    assert_eq!(
-        empty.as_deref(),
-        Some(&b""[..]),
-        "nothing of it reaches the client"
-    );
+    let no_byte = Some(&b""[..]);
+    assert_eq!(empty.as_deref(), no_byte, "no byte reaches the client");
 }
 
 #[test]
@@ -105,19 +94,13 @@ fn bytes_beyond_the_announced_length_reach_no_client() {
 fn a_body_without_a_length_ends_where_its_stream_does() {
     let whole = |pieces, after| received(&[], pieces, after);
     let hello = Some(&b"hello"[..]);
-    assert_eq!(
-        whole(&[(0, "hel"), (END_STREAM, "lo")], nothing).as_deref(),
-        hello
-    );
-    assert_eq!(
-        whole(&[(0, "hello"), (0, ""), (END_STREAM, "")], nothing).as_deref(),
-        hello
-    );
+    let in_two = whole(&[(0, "hel"), (END_STREAM, "lo")], nothing);
+    assert_eq!(in_two.as_deref(), hello);
+    let with_empty_ones = whole(&[(0, "hello"), (0, ""), (END_STREAM, "")], nothing);
+    assert_eq!(with_empty_ones.as_deref(), hello);
     // The peer may announce that it needs no more of the request.
-    assert_eq!(
-        whole(&[(END_STREAM, "hello")], |stream| reset(stream, 0)).as_deref(),
-        hello
-    );
+    let reset_later = whole(&[(END_STREAM, "hello")], |stream| reset(stream, 0));
+    assert_eq!(reset_later.as_deref(), hello);
     // Broken off by the origin, with each code.
     for after in [
         (|stream| reset(stream, 0)) as fn(u32) -> Vec<u8>,
@@ -138,10 +121,8 @@ fn a_body_without_a_length_ends_where_its_stream_does() {
     assert_eq!(whole(&[(0, "hello")], second), None);
     // The end of a chunked body has no meaning in HTTP/2.
     let chunk = whole(&[(END_STREAM, "0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")], nothing);
-    assert_eq!(
-        chunk.as_deref(),
-        Some(&b"0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"[..])
-    );
+    let last = Some(&b"0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"[..]);
+    assert_eq!(chunk.as_deref(), last);
 }
 
 /// Returns the trailers that an HTTP/1 client gets; `None` if the response is broken off.

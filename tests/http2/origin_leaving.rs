@@ -56,11 +56,8 @@ fn what_the_origin_has_not_looked_at_is_sent_again_whatever_its_method() {
             let without_body = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n";
             let answer = ask(&gateway, without_body);
             assert_eq!(answer.status(), 200, "{name}, used: {used}: {answer:?}");
-            assert_eq!(
-                origin.requests(),
-                2 + usize::from(used),
-                "{name}, used: {used}"
-            );
+            let expected = 2 + usize::from(used);
+            assert_eq!(origin.requests(), expected, "{name}, used: {used}");
             assert_eq!(origin.connections(), 2, "{name}, used: {used}");
             check_fine(&gateway, name);
             // A small body is kept until the origin has answered.

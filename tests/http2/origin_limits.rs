@@ -30,11 +30,8 @@ fn one_request_at_once_on_a_connection_is_respected() {
     for client in &mut clients {
         assert_eq!(client.answer().body, b"ok");
     }
-    assert!(
-        origin.connections() > 2,
-        "{} connections",
-        origin.connections()
-    );
+    let connections = origin.connections();
+    assert!(connections > 2, "{connections} connections");
     // As many connections as `keep_alive` says stay open.
     eventually("three are kept", || origin.open() == 3);
     check_fine(&gateway, "on a kept one");
@@ -105,10 +102,7 @@ fn a_window_that_never_opens_is_a_504_within_the_time_for_bodies() {
     let mut client = Raw::connect(gateway.address());
     client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc");
     assert_eq!(client.answer().status(), 504);
-    assert!(
-        since.elapsed() > Duration::from_millis(450),
-        "{:?}",
-        since.elapsed()
-    );
+    let took = since.elapsed();
+    assert!(took > Duration::from_millis(450), "{took:?}");
     check_fine(&gateway, "afterwards");
 }

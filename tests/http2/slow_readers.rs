@@ -30,11 +30,8 @@ fn check_others(gateway: &Gateway, origin: &StreamOrigin, name: &str) {
     let whole = content(16_384 * 20);
     for _ in 0..2 {
         let answer = ask(gateway, GET);
-        assert_eq!(
-            (answer.status(), &*answer.body),
-            (200, &b"ok"[..]),
-            "{name}"
-        );
+        assert_eq!(answer.status(), 200, "{name}");
+        assert_eq!(answer.body, b"ok", "{name}");
         let answer = ask(
             gateway,
             &format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"),

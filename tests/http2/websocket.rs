@@ -84,10 +84,8 @@ fn small_and_large_messages_pass_both_ways() {
     for piece in large[..200_000].chunks(16_000) {
         client.send(frame(DATA, 0, 1, piece)).expect("it reads");
     }
-    assert!(
-        at_origin.exactly(200_000) == large[..200_000],
-        "other bytes came"
-    );
+    let passed = at_origin.exactly(200_000);
+    assert!(passed == large[..200_000], "other bytes came");
 }
 
 #[test]
@@ -163,10 +161,8 @@ fn what_is_no_switch_opens_no_websocket() {
     };
     let forbidden = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno";
     assert_eq!(refused(forbidden), Outcome::Status(403));
-    assert_eq!(
-        refused("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
-        Outcome::Status(302)
-    );
+    let moved = refused("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(moved, Outcome::Status(302));
     // Over HTTP/2 any 2xx would open the WebSocket, and the page would be taken for messages.
     for status in ["200 OK", "201 Created", "204 No Content", "299 Odd"] {
         let page = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
@@ -196,10 +192,8 @@ fn an_opening_with_a_length_or_of_another_protocol_is_refused() {
     let with = |length| [&opening[..], &[("content-length", length)]].concat();
     assert_eq!(received(&with("5")), Outcome::Status(400));
     let outcome = received(&with("0"));
-    assert!(
-        matches!(outcome, Outcome::Status(400) | Outcome::Reset(_)),
-        "{outcome:?}"
-    );
+    let is_refused = matches!(outcome, Outcome::Status(400) | Outcome::Reset(_));
+    assert!(is_refused, "{outcome:?}");
     let mut fields = opening;
     fields[1].1 = "connect-udp";
     assert_eq!(received(&fields), Outcome::Status(405));

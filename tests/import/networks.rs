@@ -60,10 +60,8 @@ fn rules_that_drip_cannot_check_refuse_everybody_and_say_why() {
                 assert!(settings.contains(&route), "{rules}: {settings}");
             }
             Err(why) => {
-                assert!(
-                    settings.contains("path = \"/\"\nrefuse = 403\n"),
-                    "{rules}: {settings}"
-                );
+                let refuses = settings.contains("path = \"/\"\nrefuse = 403\n");
+                assert!(refuses, "{rules}: {settings}");
                 let note = notes
                     .iter()
                     .find(|note| note.contains(" protects location / in nginx"));

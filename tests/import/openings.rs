@@ -46,20 +46,15 @@ fn an_address_that_would_open_what_another_protects_is_left_out() {
         assert!(settings.contains(&line), "{conf}{settings}");
         let says = |what: &str| notes.iter().any(|note| note.contains(what));
         assert!(says("this server is left out"), "{conf}{notes:?}");
-        assert!(
-            says("is left out: import writes no routes by listen address"),
-            "{conf}{notes:?}"
-        );
+        let says_why = says("is left out: import writes no routes by listen address");
+        assert!(says_why, "{conf}{notes:?}");
         // A server that is left out refuses nothing.
         let refuses = notes
             .iter()
             .filter(|note| note.contains(" protects location "))
             .count();
-        assert_eq!(
-            refuses,
-            settings.matches("path = \"/admin/\"").count(),
-            "{conf}{notes:?}"
-        );
+        let all = settings.matches("path = \"/admin/\"").count();
+        assert_eq!(refuses, all, "{conf}{notes:?}");
     }
     // The first server listens where the second does, and would expose what the second protects.
     // Only the second is kept, for this machine.
@@ -100,14 +95,10 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
             let private = server(local, name, 9001);
             for conf in [format!("{public}{private}"), format!("{private}{public}")] {
                 let (settings, notes) = imported(&conf);
-                assert!(
-                    settings.contains("\nlisten = [\"0.0.0.0:80\"]\n"),
-                    "{conf}{settings}"
-                );
-                assert!(
-                    settings.contains(":9000") && !settings.contains(":9001"),
-                    "{conf}{settings}"
-                );
+                let listens = settings.contains("\nlisten = [\"0.0.0.0:80\"]\n");
+                assert!(listens, "{conf}{settings}");
+                let has_one = settings.contains(":9000") && !settings.contains(":9001");
+                assert!(has_one, "{conf}{settings}");
                 let says = |what: &str| notes.iter().any(|note| note.contains(what));
                 assert!(says("this server is left out: "), "{notes:?}");
                 assert!(says("would be open there"), "{notes:?}");
@@ -130,16 +121,10 @@ fn a_server_that_only_this_machine_reaches_is_not_opened_to_others() {
         (public.clone() + status, ":8081"),
     ] {
         let (settings, notes) = imported(&conf);
-        assert!(
-            settings.contains(":9000") && settings.contains(port),
-            "{conf}{settings}"
-        );
-        assert!(
-            !notes
-                .iter()
-                .any(|note| note.contains("this server is left out")),
-            "{notes:?}"
-        );
+        let has_both = settings.contains(":9000") && settings.contains(port);
+        assert!(has_both, "{conf}{settings}");
+        let left_out = |it: &String| it.contains("this server is left out");
+        assert!(!notes.iter().any(left_out), "{notes:?}");
     }
 }
 
@@ -152,10 +137,8 @@ fn hosts_of_a_protected_server_whose_name_drip_does_not_have_are_no_others() {
         );
         let (settings, notes) = imported(&conf);
         let opens = settings.contains("path = \"/\"\norigin = ");
-        assert!(
-            !opens && settings.contains("host = \"b.example\"\norigin"),
-            "{settings}"
-        );
+        let is_closed = !opens && settings.contains("host = \"b.example\"\norigin");
+        assert!(is_closed, "{settings}");
         let says = |note: &String| note.contains("requests for other hosts get 404");
         assert!(notes.iter().any(says), "{notes:?}");
     }
@@ -271,8 +254,6 @@ fn an_address_whose_certificate_is_missing_is_not_listened_on() {
     );
     assert_contains!(settings, "\nlisten = [\"127.0.0.1:8080\"]\n");
     let left_out = "0.0.0.0:443 is left out: it needs TLS";
-    assert!(
-        notes.iter().any(|note| note.contains(left_out)),
-        "{notes:?}"
-    );
+    let is_noted = notes.iter().any(|note| note.contains(left_out));
+    assert!(is_noted, "{notes:?}");
 }

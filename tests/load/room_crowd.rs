@@ -94,15 +94,11 @@ impl<'s> SharedConnection<'s> {
             .field("drip-ticket")
             .expect("a ticket, because the client obeys Retry-After");
         let number = number(ticket);
-        assert!(
-            [0, number].contains(&visitor.number),
-            "it drew again, though it asked in time"
-        );
+        let is_same = [0, number].contains(&visitor.number);
+        assert!(is_same, "it drew again, though it asked in time");
         // A later visitor was inside before it polled.
-        assert!(
-            visitor.number == 0 || number > highest,
-            "{number} waits, and {highest} is inside"
-        );
+        let is_behind = visitor.number == 0 || number > highest;
+        assert!(is_behind, "{number} waits, and {highest} is inside");
         ticket.clone_into(&mut visitor.ticket);
         visitor.number = number;
         Some(Duration::from_secs(answer.number("retry-after")))

@@ -213,10 +213,9 @@ fn ten_thousand_who_follow_one_answer_of_a_megabyte_cost_less_than_sixty_megabyt
         }
     });
     assert_eq!(origin.arrivals().len(), 1);
-    assert_eq!(
-        [gateway.shared("leader"), gateway.shared("follower")],
-        [1, i64::try_from(FOLLOWERS).expect("a small number")]
-    );
+    let followers = i64::try_from(FOLLOWERS).expect("a small number");
+    let shared = ["leader", "follower"].map(|outcome| gateway.shared(outcome));
+    assert_eq!(shared, [1, followers]);
 }
 
 /// Requests the page on a connection with a small buffer, without reading the response.

@@ -57,10 +57,8 @@ fn hold(generate: impl Fn(&mut Rng) -> Case) {
     }
     println!("{cases} cases, {read} with messages that both read whole, {whole} in all");
     // Otherwise almost only refusals would be compared.
-    assert!(
-        first > 0 || read * 4 > cases,
-        "{read} of {cases} have a whole message"
-    );
+    let are_enough = first > 0 || read * 4 > cases;
+    assert!(are_enough, "{read} of {cases} have a whole message");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{JSON, NO_DRAW, SECRET, Visitor, cookies, counted, full_shop, number, position, shop};
-use crate::support::{Client, Gateway, Origin, eventually, fetch, fetch_with};
+use crate::support::{Client, Gateway, Origin, assert_contains, eventually, fetch, fetch_with};
 
 #[test]
 fn a_browser_gets_cookies_and_no_field_of_its_own() {
@@ -23,26 +23,18 @@ fn a_browser_gets_cookies_and_no_field_of_its_own() {
         .strip_prefix("drip_ticket_shop=")
         .and_then(|it| it.strip_suffix(rest));
     assert_eq!(number(value.expect("a ticket")), 2, "{cookie}");
-    assert_eq!(
-        second.field("content-type"),
-        Some("text/html; charset=utf-8")
-    );
+    let kind = second.field("content-type");
+    assert_eq!(kind, Some("text/html; charset=utf-8"));
     assert_eq!(second.field("cache-control"), Some("no-store"));
-    assert!(
-        second.text().contains("id=\"position\" class=\"value\">1<"),
-        "{}",
-        second.text()
-    );
+    let text = second.text();
+    assert_contains!(text, "id=\"position\" class=\"value\">1<");
     let cookie = format!(
         "{html}Cookie: drip_ticket_shop={}\r\n",
         value.expect("a ticket")
     );
     let again = fetch_with(gateway.address(), "/", &cookie);
-    assert_eq!(
-        (again.status, cookies(&again)),
-        (503, vec![]),
-        "it keeps its ticket"
-    );
+    assert_eq!(again.status, 503);
+    assert!(cookies(&again).is_empty(), "it keeps its ticket");
     // A HEAD shows no page.
     let mut client = gateway.connect();
     client.send(format!("HEAD / HTTP/1.1\r\nHost: a\r\n{html}\r\n").as_bytes());
@@ -66,15 +58,10 @@ fn a_waiting_visitor_gets_its_position_and_enters_once_called() {
     assert_eq!(answer.status, 420);
     assert!((2..=60).contains(&answer.number("retry-after")));
     assert_eq!(answer.field("cache-control"), Some("no-store"));
-    assert_eq!(
-        answer.field("content-type"),
-        Some("text/plain; charset=utf-8")
-    );
-    assert!(
-        answer.text().starts_with("Waiting: position 1"),
-        "{}",
-        answer.text()
-    );
+    let kind = answer.field("content-type");
+    assert_eq!(kind, Some("text/plain; charset=utf-8"));
+    let text = answer.text();
+    assert!(text.starts_with("Waiting: position 1"), "{text}");
     assert_eq!(cookies(&answer).len(), 1);
     let mut third = Visitor::default();
     let answer = third.ask(at, "/", JSON);
@@ -83,19 +70,13 @@ fn a_waiting_visitor_gets_its_position_and_enters_once_called() {
     assert!(received["wait_seconds"].is_u64(), "{received}");
     assert_eq!(received["ticket"].as_str(), third.ticket.as_deref());
     assert_eq!(answer.field("content-type"), Some("application/json"));
-    assert_eq!(
-        origin.arrivals().len(),
-        1,
-        "a waiting request is not forwarded"
-    );
+    let arrived = origin.arrivals().len();
+    assert_eq!(arrived, 1, "a waiting request is not forwarded");
 
     let used = second.ticket.clone().expect("a ticket");
     let answer = second.wait(at);
-    assert_eq!(
-        number(&used),
-        second.number(),
-        "the session has the ticket's number"
-    );
+    let of_session = number(&used);
+    assert_eq!(of_session, second.number(), "the ticket's number");
     let has_cookie = cookies(&answer)
         .iter()
         .any(|it| it.starts_with("drip_room_shop="));
@@ -129,10 +110,8 @@ fn a_visitor_that_polls_too_often_gets_429_and_keeps_its_position() {
     assert_eq!(statuses, [503, 503, 503, 503, 429, 429]);
     let answer = hasty.ask(at, "/", JSON);
     // Its expected wait is ten minutes.
-    assert!(
-        (40..=60).contains(&answer.number("retry-after")),
-        "{answer:?}"
-    );
+    let after = answer.number("retry-after");
+    assert!((40..=60).contains(&after), "{answer:?}");
     assert_eq!((position(&answer), hasty.number()), (Some(1), 2));
     let page = fetch_with(
         at,
@@ -144,11 +123,8 @@ fn a_visitor_that_polls_too_often_gets_429_and_keeps_its_position() {
     );
     assert_eq!(page.status, 429);
     assert!(page.text().contains("id=\"room\""));
-    assert_eq!(
-        calm.ask(at, "/", "").status,
-        503,
-        "another visitor is served as before"
-    );
+    let status = calm.ask(at, "/", "").status;
+    assert_eq!(status, 503, "another visitor is served as before");
 }
 
 #[test]
@@ -170,22 +146,16 @@ fn a_poll_that_is_let_in_gets_its_session_and_does_not_reach_the_origin() {
             .to_owned();
         thread::sleep(Duration::from_secs(waits.number("retry-after")));
         let answer = fetch_with(at, "/", &format!("{poll}Cookie: {ticket}\r\n"));
-        assert_eq!(
-            cookies(&answer)[1],
-            "drip_ticket_shop=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0"
-        );
+        let ended = "drip_ticket_shop=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0";
+        assert_eq!(cookies(&answer)[1], ended);
         answer
     }] {
         assert_eq!((answer.status, &*answer.text()), (204, ""));
         assert_eq!(answer.field("cache-control"), Some("no-store"));
-        assert_eq!(
-            (answer.field("content-length"), answer.field("content-type")),
-            (None, None)
-        );
-        assert!(
-            cookies(&answer)[0].starts_with("drip_room_shop="),
-            "{answer:?}"
-        );
+        assert_eq!(answer.field("content-length"), None);
+        assert_eq!(answer.field("content-type"), None);
+        let has_session = cookies(&answer)[0].starts_with("drip_room_shop=");
+        assert!(has_session, "{answer:?}");
         assert!(origin.arrivals().is_empty());
     }
     // The connection stays open.
@@ -254,10 +224,8 @@ fn a_session_begins_on_rejections_of_a_zone_and_of_the_gate_and_on_errors_too() 
         route("dead", ""),
     ));
     let at = gateway.address();
-    assert_eq!(
-        (fetch(at, "/used").status, fetch(at, "/full").status),
-        (200, 200)
-    );
+    let statuses = ["/used", "/full"].map(|path| fetch(at, path).status);
+    assert_eq!(statuses, [200; 2]);
     let _waits_at_the_gate = Client::ask(at, "/full");
     eventually("one waits", || {
         let labels = [("origin", "gate")];
@@ -268,10 +236,9 @@ fn a_session_begins_on_rejections_of_a_zone_and_of_the_gate_and_on_errors_too() 
         let answer = visitor.ask(at, target, "");
         assert_eq!(answer.status, status, "{target}: {answer:?}");
         let session = visitor.session.clone().expect("a session");
-        assert!(
-            cookies(&answer)[0]
-                .starts_with(&format!("drip_room{}={session};", target.replace('/', "_")))
-        );
+        let name = target.replace('/', "_");
+        let begin = format!("drip_room{name}={session};");
+        assert!(cookies(&answer)[0].starts_with(&begin));
         // The same visitor is inside, and no other is.
         assert_eq!(visitor.ask(at, target, "").status, status, "{target}");
         assert_eq!(visitor.session, Some(session));
@@ -335,13 +302,8 @@ fn a_client_draws_so_many_numbers_and_no_more() {
         visitors.push(visitor);
     }
     // Tickets and sessions drawn before stay valid.
-    assert_eq!(
-        visitors[1]
-            .ask(at, "/", "X-Client: bot\r\n")
-            .number("retry-after")
-            / 61,
-        0
-    );
+    let answer = visitors[1].ask(at, "/", "X-Client: bot\r\n");
+    assert_eq!(answer.number("retry-after") / 61, 0);
     assert!(visitors[0].is_inside(at));
     let mut other = Visitor::default();
     other.ask(at, "/", "X-Client: other\r\n");
@@ -367,10 +329,8 @@ fn without_draw_an_address_draws_so_many_numbers_and_others_come_in() {
             continue;
         }
         assert_eq!(answer.status, 429, "{answer:?}");
-        assert!(
-            (1..=2).contains(&answer.number("retry-after")),
-            "{answer:?}"
-        );
+        let after = answer.number("retry-after");
+        assert!((1..=2).contains(&after), "{answer:?}");
         assert_eq!(cookies(&answer), Vec::<String>::new());
         refused += 1;
     }

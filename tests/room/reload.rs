@@ -100,20 +100,13 @@ fn a_new_secret_signs_anew_and_the_old_one_is_good_until_it_leaves_the_file() {
 
     reload(&gateway, &file(&format!("[{new}, {old}]")));
     let answer = inside.ask(at, "/", "");
-    assert_eq!(
-        (answer.status, cookies(&answer).len(), inside.number()),
-        (200, 1, 1)
-    );
+    let found = (answer.status, cookies(&answer).len(), inside.number());
+    assert_eq!(found, (200, 1, 1));
     let answer = waits.ask(at, "/", JSON);
-    assert_eq!(
-        (position(&answer), cookies(&answer).len(), waits.number()),
-        (Some(1), 1, 2)
-    );
-    assert!(
-        answer
-            .text()
-            .contains(waits.ticket.as_deref().expect("a ticket"))
-    );
+    let found = (position(&answer), cookies(&answer).len(), waits.number());
+    assert_eq!(found, (Some(1), 1, 2));
+    let ticket = waits.ticket.as_deref().expect("a ticket");
+    assert!(answer.text().contains(ticket));
     assert_ne!((&inside.session, &waits.ticket), (&before.0, &before.1));
     // Once each.
     assert!(inside.is_inside(at));

@@ -250,11 +250,8 @@ impl Gateway {
     #[track_caller]
     pub fn check_each(&self, count: usize, target: &str, status: u16) {
         for nth in 0..count {
-            assert_eq!(
-                self.fetch(target).status,
-                status,
-                "request {nth} for {target}"
-            );
+            let found = self.fetch(target).status;
+            assert_eq!(found, status, "request {nth} for {target}");
         }
     }
 
@@ -300,10 +297,8 @@ impl Gateway {
 
     /// Returns the complete log, once the program has ended.
     pub fn whole_log(&mut self) -> String {
-        assert!(
-            matches!(self.process.try_wait(), Ok(Some(_))),
-            "it still runs"
-        );
+        let has_ended = matches!(self.process.try_wait(), Ok(Some(_)));
+        assert!(has_ended, "it still runs");
         if let Some(reader) = self.reader.take() {
             reader.join().expect("no panic");
         }

@@ -120,10 +120,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = now() + PATIENCE;
     while !is_so() {
-        assert!(
-            now() < deadline,
-            "waited {PATIENCE:?} in vain for this: {what}"
-        );
+        let is_late = now() >= deadline;
+        assert!(!is_late, "waited {PATIENCE:?} in vain for this: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

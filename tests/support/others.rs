@@ -66,11 +66,8 @@ impl Others {
             .unwrap_or_else(|panic| resume_unwind(panic));
         let longest = all.iter().max().copied().unwrap_or_default();
         assert!(all.len() > 3, "only {} requests of others", all.len());
-        assert!(
-            longest < BOUND,
-            "one of {} requests of others took {longest:?}",
-            all.len()
-        );
+        let count = all.len();
+        assert!(longest < BOUND, "one of {count} requests took {longest:?}");
         println!("{} requests of others, the longest {longest:?}", all.len());
     }
 }

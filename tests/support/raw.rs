@@ -373,10 +373,8 @@ impl Message {
 
     /// Returns the framing of this response's body (RFC 9112, section 6.3).
     fn framing(&self, method: &str) -> Framing {
-        assert!(
-            !(self.is_chunked() && self.has("content-length")),
-            "a message is framed in one way: {self:?}"
-        );
+        let is_framed_twice = self.is_chunked() && self.has("content-length");
+        assert!(!is_framed_twice, "a message is framed in one way: {self:?}");
         if method == "HEAD" || matches!(self.status(), 100..200 | 204 | 304) {
             Framing::Nothing
         } else if self.is_chunked() {

@@ -38,10 +38,8 @@ fn a_required_certificate_is_verified_and_known_to_keys_and_origins() {
     let at = gateway.address();
     let alice = fingerprint(&folder, "alice");
     let received = ask(at, &folder, "alice");
-    assert_eq!(
-        received,
-        format!("SUCCESS|{alice}|O=Drip\\, Inc.,CN=alice|800A")
-    );
+    let expected = format!("SUCCESS|{alice}|O=Drip\\, Inc.,CN=alice|800A");
+    assert_eq!(received, expected);
     assert_eq!(ask(at, &folder, ""), "none");
     assert_eq!(ask(at, &folder, "mallory"), "none");
     assert_eq!(origin.arrivals().len(), 1);
@@ -250,14 +248,10 @@ fn unusable_files_are_reported_at_their_location_before_anything_starts() {
         let tls = format!("[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n{fields}\n");
         site.write(&format!("{tls}{}", routes(&origin)));
         let (passes, received) = check(&site);
-        assert!(
-            !passes && received.contains(expected),
-            "{fields}: {received}"
-        );
-        assert!(
-            received.contains("gateway.toml:7:") || received.contains("gateway.toml:8:"),
-            "{received}"
-        );
+        let is_refused = !passes && received.contains(expected);
+        assert!(is_refused, "{fields}: {received}");
+        let names_line = |line| received.contains(&format!("gateway.toml:{line}:"));
+        assert!(names_line(7) || names_line(8), "{received}");
     }
     site.write(&routes(&origin));
     let text = fs::read_to_string(site.file()).expect("a file");

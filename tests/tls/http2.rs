@@ -94,12 +94,9 @@ async fn a_request_reaches_the_origin_as_one_of_http_1_1() {
     let cookies: Vec<_> = response.headers().get_all("set-cookie").iter().collect();
     assert_eq!(cookies, ["a=1", "b=2"]);
     let hop = ["connection", "keep-alive", "transfer-encoding"];
-    assert!(
-        hop.iter()
-            .all(|name| !response.headers().contains_key(*name)),
-        "{:?}",
-        response.headers()
-    );
+    let headers = response.headers();
+    let is_absent = |name: &&str| !headers.contains_key(*name);
+    assert!(hop.iter().all(is_absent), "{headers:?}");
     assert_eq!(text(response).await, b"yes");
 
     let (line, mut fields, body) = seen.lock().expect("no panic").remove(0);
@@ -178,10 +175,8 @@ async fn a_request_cancelled_while_it_waits_frees_its_slot() {
         let mut sender = sender.clone();
         tokio::spawn(async move { sender.send_request(get("/?key=a")).await })
     };
-    assert_eq!(
-        ask().await.expect("no panic").expect("an answer").status(),
-        200
-    );
+    let answer = ask().await.expect("no panic").expect("an answer");
+    assert_eq!(answer.status(), 200);
     let waiting = [ask(), ask(), ask()];
     gateway.wait_for_depth(3);
     waiting[1].abort();
@@ -198,14 +193,8 @@ async fn an_idle_connection_ends_after_keep_alive_and_one_in_use_does_not() {
     let server = "keep_alive = \"1s\"";
     let gateway = gateway(server, &one_zone(&origin, "1r/s", "burst = 5"));
     let (mut sender, ended) = open(&gateway).await;
-    assert_eq!(
-        sender
-            .send_request(get("/?key=a"))
-            .await
-            .expect("an answer")
-            .status(),
-        200
-    );
+    let answer = sender.send_request(get("/?key=a")).await;
+    assert_eq!(answer.expect("an answer").status(), 200);
     let waits: Vec<_> = (0..2)
         .map(|_| sender.send_request(get("/?key=a")))
         .collect();
@@ -213,11 +202,8 @@ async fn an_idle_connection_ends_after_keep_alive_and_one_in_use_does_not() {
     for wait in waits {
         assert_eq!(wait.await.expect("an answer").status(), 200);
     }
-    assert!(
-        since.elapsed() > Duration::from_millis(1500),
-        "{:?}",
-        since.elapsed()
-    );
+    let took = since.elapsed();
+    assert!(took > Duration::from_millis(1500), "{took:?}");
     assert!(!ended.is_finished());
     let since = now();
     tokio::time::timeout(Duration::from_secs(5), ended)
@@ -225,11 +211,8 @@ async fn an_idle_connection_ends_after_keep_alive_and_one_in_use_does_not() {
         .expect("the connection ends")
         .expect("no panic")
         .expect("in peace");
-    assert!(
-        since.elapsed() > Duration::from_millis(900),
-        "{:?}",
-        since.elapsed()
-    );
+    let took = since.elapsed();
+    assert!(took > Duration::from_millis(900), "{took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -91,11 +91,8 @@ fn another_server_is_no_gateway() {
         });
         let output = top(&[&address]);
         assert_eq!(output.status.code(), Some(1));
-        assert!(
-            text(&output.stderr).contains(expected),
-            "{}",
-            text(&output.stderr)
-        );
+        let received = text(&output.stderr);
+        assert!(received.contains(expected), "{received}");
     }
 }
 

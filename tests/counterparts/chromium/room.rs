@@ -66,10 +66,8 @@ impl Drop for OccupiedSession {
     fn drop(&mut self) {
         self.leaves.store(true, Ordering::SeqCst);
         let ended = self.asking.take().map(thread::JoinHandle::join);
-        assert!(
-            thread::panicking() || ended.is_some_and(|it| it.is_ok()),
-            "it lost its place"
-        );
+        let is_held = thread::panicking() || ended.is_some_and(|it| it.is_ok());
+        assert!(is_held, "it lost its place");
     }
 }
 
@@ -102,10 +100,8 @@ fn a_visitor_waits_on_the_page_and_reaches_the_requested_page() {
     let asked = || gateway.count("drip_room_requests_total", &[("request", "poll")]);
     let before = asked();
     eventually("it has polled twice", || asked() >= before + 2);
-    assert_eq!(
-        browser.run("return window.stays && says('#position')"),
-        json!("1")
-    );
+    let position = browser.run("return window.stays && says('#position')");
+    assert_eq!(position, "1");
     drop(occupied);
     browser.holds("!!document.querySelector('#wanted')");
     assert_eq!(
@@ -161,10 +157,8 @@ fn a_person_without_script_on_a_phone_waits_as_well() {
     let [(_, cookies)] = &requests[..] else {
         panic!("one request reaches the origin: {requests:?}")
     };
-    assert!(
-        !cookies.contains("drip_room_shop"),
-        "it entered with its ticket: {cookies}"
-    );
+    let has_session = cookies.contains("drip_room_shop");
+    assert!(!has_session, "it entered with its ticket: {cookies}");
 }
 
 #[test]

@@ -10,10 +10,8 @@ fn run(program: &str, arguments: &[&str]) -> String {
     let output =
         output.unwrap_or_else(|error| panic!("{program}: {error}; tests/run.sh installs it"));
     let received = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {received}"
-    );
+    let is_done = output.status.success();
+    assert!(is_done, "{program} {arguments:?}: {received}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -43,10 +41,8 @@ fn curl_uploads_and_gets_it_back() {
         ],
     );
     assert_eq!(received, "2 200");
-    assert!(
-        fs::read(&down).expect("a file") == body,
-        "another body came back"
-    );
+    let returned = fs::read(&down).expect("a file");
+    assert!(returned == body, "another body came back");
 }
 
 #[test]

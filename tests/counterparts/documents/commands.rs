@@ -197,10 +197,8 @@ fn a_key_is_forgotten() {
     let session = commands_with("keys/192.0.2.1");
     let (command, shown) = session.split_once('\n').expect("what it prints");
     let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
-    assert_eq!(
-        String::from_utf8(output.stdout).expect("text").trim(),
-        shown.trim()
-    );
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(printed.trim(), shown.trim());
 }
 
 /// Expected texts in the responses to the lines of a session: one for all, or one per line.
@@ -311,10 +309,8 @@ fn the_package_is_built_where_it_is_installed_from() {
 fn an_installation_is_of_this_folder() {
     let sandbox = Sandbox::new();
     sandbox.program("cargo", ECHO);
-    assert_eq!(
-        said(&sandbox, "cargo install"),
-        ["install --locked --path ."]
-    );
+    let commands = said(&sandbox, "cargo install");
+    assert_eq!(commands, ["install --locked --path ."]);
     assert!(root().join("Cargo.lock").is_file());
 }
 

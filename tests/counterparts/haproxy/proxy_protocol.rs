@@ -19,11 +19,8 @@ fn ask_through(gateway: &Gateway, scheme: &str, front: SocketAddr) {
         let url = format!("{scheme}://{front}/");
         let received = curl(&["--interface", "127.0.0.7", version, &url, &url]);
         // Twice, over one connection.
-        assert_eq!(
-            received.as_deref(),
-            Ok("127.0.0.7127.0.0.7"),
-            "{version} {url}"
-        );
+        let expected = Ok("127.0.0.7127.0.0.7");
+        assert_eq!(received.as_deref(), expected, "{version} {url}");
     }
     let key = format!("127.0.0.7 {}", front.port());
     assert!(has_key(gateway, &key), "{key}: the port is the proxy's");

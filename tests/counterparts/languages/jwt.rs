@@ -107,10 +107,8 @@ fn claims_of_tokens_that_others_make_are_keys() {
         assert_eq!(limited(token), 200, "{name}: no key, no limit");
     }
     let twice = format!("Authorization: Bearer {token}\r\n").repeat(2);
-    assert_eq!(
-        fetch_with(gateway.address(), "/limited", &twice).status,
-        400
-    );
+    let status = fetch_with(gateway.address(), "/limited", &twice).status;
+    assert_eq!(status, 400);
     assert_eq!(fetch_with(gateway.address(), "/", &twice).text(), "none");
 }
 
@@ -122,11 +120,8 @@ fn tokens_that_do_not_verify_have_no_claims() {
     for (name, token) in &made.bad {
         // Twice: nothing of the first request is remembered.
         for _ in 0..2 {
-            assert_eq!(
-                received(&gateway, "/", &format!("Bearer {token}")),
-                "none",
-                "{name}"
-            );
+            let name_of_key = received(&gateway, "/", &format!("Bearer {token}"));
+            assert_eq!(name_of_key, "none", "{name}");
         }
     }
     let good = &made.good["EdDSA"];

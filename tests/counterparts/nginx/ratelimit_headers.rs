@@ -36,11 +36,8 @@ fn a_client_gets_the_limit_headers_of_the_configured_families() {
                 state => ["q=3;w=180".to_owned(), format!("r={state}")]
                     .map(|it| format!("\"per_client\";{it}")),
             };
-            assert_eq!(
-                received[3..],
-                [&*draft[0], &*draft[1], ""],
-                "{headers} {nth}"
-            );
+            let expected = [&*draft[0], &*draft[1], ""];
+            assert_eq!(received[3..], expected, "{headers} {nth}");
         }
     }
 }

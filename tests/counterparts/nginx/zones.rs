@@ -33,11 +33,8 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
         drop(clients);
         depth(0.0);
         let answer = gateway.fetch("/wide?a=1");
-        assert_eq!(
-            answer.number("x-ratelimit-remaining"),
-            8,
-            "two of ten are charged: the one that passed both, and this one"
-        );
+        // Two of ten are charged: the one that passed both, and this one.
+        assert_eq!(answer.number("x-ratelimit-remaining"), 8);
         // A slot taken before the other zone's rejection was returned. One after it was never
         // taken.
         eventually("all are counted", || {

@@ -86,10 +86,8 @@ fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
     assert_eq!(root.read(FILE), mine);
     succeeds(&root.try_dpkg(&["--force-confold", "--configure", "--pending"]));
     assert_eq!(root.read(FILE), mine);
-    assert!(
-        root.read("etc/drip/gateway.toml.dpkg-dist")
-            .ends_with("# newer\n")
-    );
+    let new = root.read("etc/drip/gateway.toml.dpkg-dist");
+    assert!(new.ends_with("# newer\n"));
     // As unattended upgrades do.
     let unattended = ["--force-confdef", "--force-confold"];
     succeeds(&install(
@@ -98,10 +96,8 @@ fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
         &packages.with("1.4", "# newest\n"),
     ));
     assert_eq!(root.read(FILE), mine);
-    assert!(
-        root.read("etc/drip/gateway.toml.dpkg-dist")
-            .ends_with("# newest\n")
-    );
+    let new = root.read("etc/drip/gateway.toml.dpkg-dist");
+    assert!(new.ends_with("# newest\n"));
     // The other choice keeps the edited file beside it.
     succeeds(&install(
         &root,

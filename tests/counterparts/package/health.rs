@@ -39,10 +39,8 @@ fn health_finds_the_admin_port_and_reports_readiness() {
 
     fs::write(&file, text.replace(&format!("\"{admin}\""), "\"off\"")).expect("a file");
     let (healthy, said) = by_file();
-    assert!(
-        !healthy && said.contains("server.admin is \"off\""),
-        "{said}"
-    );
+    let is_off = !healthy && said.contains("server.admin is \"off\"");
+    assert!(is_off, "{said}");
 
     // Two requests wait for a minute each, and meanwhile the admin port answers.
     let address = gateway.address();
@@ -54,10 +52,8 @@ fn health_finds_the_admin_port_and_reports_readiness() {
     assert!(!healthy && said.starts_with("not ready\n"), "{said}");
 
     let (healthy, said) = asked(&["127.0.0.1:1"]);
-    assert!(
-        !healthy && said.starts_with("drip: 127.0.0.1:1: "),
-        "{said}"
-    );
+    let is_refused = !healthy && said.starts_with("drip: 127.0.0.1:1: ");
+    assert!(is_refused, "{said}");
 }
 
 #[test]
@@ -72,17 +68,13 @@ fn a_foreign_server_is_not_healthy_and_a_silent_one_is_reported_as_silent() {
     });
     let (healthy, said) = asked(&[&address]);
     answering.join().expect("no panic").expect("an answer");
-    assert!(
-        !healthy && said.ends_with(": this is not the admin port of a gateway\n"),
-        "{said}"
-    );
+    let end = ": this is not the admin port of a gateway\n";
+    assert!(!healthy && said.ends_with(end), "{said}");
 
     // The kernel accepts the connection, and no program does.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("an address").to_string();
     let (healthy, said) = asked(&[&address]);
-    assert!(
-        !healthy && said.ends_with(": no answer within 5 s\n"),
-        "{said}"
-    );
+    let is_silent = !healthy && said.ends_with(": no answer within 5 s\n");
+    assert!(is_silent, "{said}");
 }

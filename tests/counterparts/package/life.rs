@@ -75,10 +75,8 @@ fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
     let log = fs::metadata(root.path("var/log/drip/access.log")).expect("a log");
     assert_eq!(log.permissions().mode() & 0o777, 0o640);
     let mut health = Command::new(root.path("usr/bin/drip"));
-    assert_eq!(
-        run(health.args(["health", "-c"]).arg(root.path(FILE))),
-        "ready\n"
-    );
+    let printed = run(health.args(["health", "-c"]).arg(root.path(FILE)));
+    assert_eq!(printed, "ready\n");
 
     manager.hear("WATCHDOG=1");
     manager.hear("WATCHDOG=1");
@@ -108,10 +106,8 @@ fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
     assert_eq!(status.code(), Some(0), "{}", gateway.log());
 
     root.install("1.0.1");
-    assert!(
-        root.dpkg(&["--status", "drip"])
-            .contains("\nVersion: 1.0.1\n")
-    );
+    let status = root.dpkg(&["--status", "drip"]);
+    assert!(status.contains("\nVersion: 1.0.1\n"));
     assert_eq!(root.read(FILE), edited);
     root.dpkg(&["--remove", "drip"]);
     assert!(!root.path("usr/bin/drip").exists());
@@ -182,10 +178,8 @@ fn systemd_finds_the_units_clean_and_hardened() {
             .args(["verify", "--man=no"])
             .args([&service, &socket]),
     );
-    assert!(
-        verified.status.success() && verified.stderr.is_empty(),
-        "{verified:?}"
-    );
+    let is_clean = verified.status.success() && verified.stderr.is_empty();
+    assert!(is_clean, "{verified:?}");
     let received = run(Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager"])
         .arg(&service));

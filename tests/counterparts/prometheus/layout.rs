@@ -49,11 +49,8 @@ fn each_dashboard_is_of_a_schema_of_grafana_10_or_later_and_has_its_variables() 
     let uids: HashSet<_> = boards.iter().map(Board::uid).collect();
     assert_eq!(uids.len(), boards.len());
     for board in &boards {
-        assert!(
-            board.json["schemaVersion"].as_u64() >= Some(38),
-            "{}",
-            board.file
-        );
+        let is_recent = board.json["schemaVersion"].as_u64() >= Some(38);
+        assert!(is_recent, "{}", board.file);
         assert_eq!(board.json["id"], Value::Null, "{}", board.file);
         let variables = items(&board.json["templating"]["list"]);
         let names: HashSet<_> = variables.map(|variable| text(variable, "name")).collect();
@@ -64,10 +61,8 @@ fn each_dashboard_is_of_a_schema_of_grafana_10_or_later_and_has_its_variables() 
         let links = items(&board.json["links"]).map(|link| text(link, "url"));
         asked.extend(links.map(|url| url.replace(['{', '}'], "")));
         for variable in names.iter().filter(|&&name| name != "datasource") {
-            assert!(
-                asked.contains(&format!("${variable}")),
-                "nothing uses {variable}"
-            );
+            let is_used = asked.contains(&format!("${variable}"));
+            assert!(is_used, "nothing uses {variable}");
         }
         assert!(names.contains("datasource"), "{}", board.file);
     }
@@ -95,10 +90,8 @@ fn panels_do_not_overlap_and_have_a_description_and_a_unit() {
             for unit in overridden.chain([text(defaults, "unit")]) {
                 assert!(UNITS.contains(&unit), "{title}: {unit:?}");
             }
-            assert!(
-                items(&defaults["thresholds"]["steps"]).count() > 0,
-                "{title}"
-            );
+            let steps = items(&defaults["thresholds"]["steps"]).count();
+            assert!(steps > 0, "{title}");
             let targets = items(&panel["targets"]).map(|target| text(target, "refId"));
             let targets: Vec<_> = targets.collect();
             let names: HashSet<_> = targets.iter().collect();
@@ -142,12 +135,8 @@ fn links_lead_from_each_dashboard_to_the_other_and_to_the_live_page() {
             assert!(boards.iter().any(|board| board.uid() == uid), "{uid}");
             linked.insert(uid.to_owned());
         }
-        assert_eq!(
-            linked.len(),
-            boards.len() - 1,
-            "{} links {linked:?}",
-            board.file
-        );
+        let others = boards.len() - 1;
+        assert_eq!(linked.len(), others, "{} links {linked:?}", board.file);
         assert!(!linked.contains(board.uid()), "{} links itself", board.file);
         let mut links = items(&board.json["links"]);
         let live = links.find(|link| text(link, "title") == "Live page");

@@ -18,10 +18,8 @@ fn with_variables(expression: &str, zone: &str) -> String {
     for (variable, value) in VARIABLES {
         expression = expression.replace(variable, value);
     }
-    assert!(
-        !expression.contains('$'),
-        "an unknown variable in {expression}"
-    );
+    let is_known = !expression.contains('$');
+    assert!(is_known, "an unknown variable in {expression}");
     expression
 }
 

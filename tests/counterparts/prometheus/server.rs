@@ -86,10 +86,8 @@ impl Prometheus {
         const PATIENCE: Duration = Duration::from_secs(60);
         let deadline = now() + PATIENCE;
         while !is_so(self) {
-            assert!(
-                now() < deadline,
-                "waited {PATIENCE:?} in vain for this: {what}"
-            );
+            let is_late = now() >= deadline;
+            assert!(!is_late, "waited {PATIENCE:?} in vain for this: {what}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

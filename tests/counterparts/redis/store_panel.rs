@@ -26,19 +26,13 @@ fn a_stopped_store_is_reported_in_api_sample_and_top() {
     let up = store();
     assert_eq!((&up["up"], &up["out_since"]), (&true.into(), &Value::Null));
     let zone = &up["zones"][0];
-    assert_eq!(
-        (&zone["zone"], &zone["on_store_failure"]),
-        (&"z".into(), &"local".into())
-    );
-    assert_eq!(
-        (&zone["differs"], &zone["operations"]["ok"]),
-        (&false.into(), &up["operations"]["ok"])
-    );
+    assert_eq!(zone["zone"], "z");
+    assert_eq!(zone["on_store_failure"], "local");
+    assert_eq!(zone["differs"], false);
+    assert_eq!(zone["operations"]["ok"], up["operations"]["ok"]);
     let shown = up["url"].as_str().expect("a text");
-    assert!(
-        shown.contains("***") && !shown.contains("s3cret"),
-        "{shown}"
-    );
+    let is_hidden = shown.contains("***") && !shown.contains("s3cret");
+    assert!(is_hidden, "{shown}");
 
     redis.kill();
     eventually("it is out", || {
@@ -51,28 +45,21 @@ fn a_stopped_store_is_reported_in_api_sample_and_top() {
         reason.as_str().is_some_and(|it| it.contains("refused"))
     });
     let out = store();
-    assert!(
-        out["out_since"].is_string() && out["reason"].is_string(),
-        "{out}"
-    );
+    let is_reported = out["out_since"].is_string() && out["reason"].is_string();
+    assert!(is_reported, "{out}");
     gateway.fetch("/?key=a");
     let mut listener = Listener::connect(&gateway, "", "");
     listener.history();
     let sample = listener.next().data;
     let seen = &sample["store"];
     assert_eq!(seen["up"], false);
-    assert!(
-        seen["out_for"].as_f64().is_some_and(|span| span > 0.0),
-        "{seen}"
-    );
+    assert!(seen["out_for"].as_f64() > Some(0.0), "{seen}");
     assert_eq!(seen["reason"], out["reason"]);
     let top = drip()
         .args(["top", &gateway.site.admin.to_string()])
         .output()
         .expect("top");
     let text = String::from_utf8_lossy(&top.stdout);
-    assert!(
-        text.lines().any(|line| line.starts_with("store OUT for ")),
-        "{text}"
-    );
+    let is_out = text.lines().any(|line| line.starts_with("store OUT for "));
+    assert!(is_out, "{text}");
 }

@@ -44,10 +44,8 @@ impl Collector {
         let origin = Origin::at(address, move |exchange| {
             let body = exchange.body()?;
             assert_eq!(exchange.head.first_line, "POST /v1/traces HTTP/1.1");
-            assert_eq!(
-                exchange.field("content-type"),
-                Some("application/x-protobuf")
-            );
+            let kind = exchange.field("content-type");
+            assert_eq!(kind, Some("application/x-protobuf"));
             to_keep.lock().expect("no panic").extend(spans(&body));
             exchange.reply(b"")
         });

@@ -50,10 +50,8 @@ fn what_was_learned_of_costs_outlives_a_restart_and_is_learned_on() {
         }
     }
     let [page, report] = ["/page", "/report"].map(|it| cost(&gateway, it));
-    assert_eq!(
-        (&page["source"], &report["source"]),
-        (&"quiet".into(), &"quiet".into())
-    );
+    assert_eq!(page["source"], "quiet");
+    assert_eq!(report["source"], "quiet");
     assert!(report["cost"].as_u64() >= Some(30), "{report}");
     Chain::stop(&mut gateway);
 

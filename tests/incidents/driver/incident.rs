@@ -219,10 +219,8 @@ impl<'a> Incident<'a> {
         let mut lines = self.gateway.log_lines();
         lines.retain(|(at, _)| *at >= self.began);
         let too_early = lines::ended(&lines, reported, ended);
-        assert!(
-            too_early.is_empty(),
-            "the log reports its end too early: {too_early:#?}"
-        );
+        let is_in_time = too_early.is_empty();
+        assert!(is_in_time, "its end is logged too early: {too_early:#?}");
         self.check_begin(reported, ended);
         if self.waits_for_end {
             self.wait_for_end(reported, ended);

@@ -62,11 +62,8 @@ fn without_descriptors_connected_clients_are_served_and_the_shortage_is_logged()
     let back = now();
     let mut newcomer = gateway.ask("/?key=new");
     assert_eq!(newcomer.answer().status, 200);
-    assert!(
-        back.elapsed() < Duration::from_secs(5),
-        "served again after {:?}",
-        back.elapsed()
-    );
+    let took = back.elapsed();
+    assert!(took < Duration::from_secs(5), "served again after {took:?}");
     let others = Others::start(&gateway);
     eventually("the admin port answers again", || {
         gateway
@@ -114,11 +111,8 @@ fn without_a_descriptor_for_the_origin_a_request_waits_for_one_and_is_served() {
         })
     });
     for one in &crowd {
-        assert!(
-            one.status() == Some(200),
-            "{:?}",
-            String::from_utf8_lossy(&one.got)
-        );
+        let got = String::from_utf8_lossy(&one.got);
+        assert!(one.status() == Some(200), "{got:?}");
     }
     drop(crowd);
     eventually("it is served again", || {

@@ -123,11 +123,8 @@ fn an_experiment_that_nobody_renews_ends_and_the_file_counts_again() {
     let gateway = Gateway::start(&one_origin(origin.address, "", FILE));
     let began = now();
     let (status, received) = post(&gateway, "/api/find", &body(""));
-    assert_eq!(
-        (status, &received["state"]),
-        (200, &json!("running")),
-        "{received}"
-    );
+    assert_eq!(status, 200, "{received}");
+    assert_eq!(received["state"], "running", "{received}");
     assert_eq!(rate(&gateway), "50r/s");
     let (status, received) = post(&gateway, "/api/find", &body(""));
     assert_eq!(status, 409, "{received}");
@@ -138,10 +135,8 @@ fn an_experiment_that_nobody_renews_ends_and_the_file_counts_again() {
     assert!(began.elapsed() >= 14 * SECOND, "{:?}", began.elapsed());
     eventually("it has ended", || experiment(&gateway)["state"] == "ended");
     let why = experiment(&gateway)["result"]["reason"].clone();
-    assert_eq!(
-        why,
-        "ended: the terminal or the connection that started it is gone"
-    );
+    let expected = "ended: the terminal or the connection that started it is gone";
+    assert_eq!(why, expected);
 }
 
 #[test]
@@ -198,10 +193,8 @@ fn json_has_the_steps_so_far_if_the_gateway_is_lost() {
     let incomplete = known["lines"][0].as_str().expect("a line");
     assert!(incomplete.starts_with("# incomplete: "), "{incomplete}");
     let received = text.matches("does not renew").count();
-    assert!(
-        !is_found && received == 2,
-        "once when it is silent, and once at the end: {text}"
-    );
+    let once = !is_found && received == 2;
+    assert!(once, "once when it is silent, and once at the end: {text}");
 }
 
 #[test]
@@ -224,11 +217,8 @@ fn what_changes_the_origin_meanwhile_ends_an_experiment() {
 
     begin();
     let (status, received) = delete(&gateway, "/api/find/app");
-    assert_eq!(
-        (status, &received["state"]),
-        (200, &json!("ended")),
-        "{received}"
-    );
+    assert_eq!(status, 200, "{received}");
+    assert_eq!(received["state"], "ended", "{received}");
     assert_eq!(rate(&gateway), "40r/s");
     let none = send(&gateway, "GET", "/api/find/none", "");
     assert!(none.status == 404 && none.text().contains("there is no origin"));
@@ -262,10 +252,8 @@ fn no_override_of_somebody_else_is_replaced_and_none_takes_its_name() {
         assert_eq!(send(&gateway, "PUT", path, held).status, 200);
         let before = overridden();
         let (status, received) = post(&gateway, "/api/find", &body(""));
-        assert!(
-            status == 409 && received.to_string().contains(says),
-            "{received}"
-        );
+        let is_refused = status == 409 && received.to_string().contains(says);
+        assert!(is_refused, "{received}");
         assert_eq!(overridden(), before);
         let (is_found, text) = ended(command(&gateway, &[]));
         assert!(!is_found && text.contains(says), "{text}");

@@ -36,9 +36,7 @@ fn an_answer_that_a_page_replaces_counts_with_its_own_status() {
     }
     let outcome = &experiment(&gateway)["result"];
     let reason = outcome["reason"].as_str().unwrap_or_default();
-    assert!(
-        reason.contains("does not hold at the lowest level"),
-        "{outcome}"
-    );
+    let says = reason.contains("does not hold at the lowest level");
+    assert!(says, "{outcome}");
     assert_eq!(experiment(&gateway)["steps"][0]["verdict"], json!("broke"));
 }

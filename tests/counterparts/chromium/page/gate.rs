@@ -46,11 +46,8 @@ fn a_gate_shows_who_waits_and_who_is_rejected() {
     browser.holds(format!("{} === '4'", stat(0)));
     let keys = "return [...document.querySelectorAll('.shares li')].map((row) => [...row.children].map((it) => it.textContent))";
     let shown = browser.run(keys);
-    assert_eq!(
-        (&shown[0][2], &shown[0][3]),
-        (&json!("3"), &json!("75%")),
-        "{shown}"
-    );
+    assert_eq!(shown[0][2], "3", "{shown}");
+    assert_eq!(shown[0][3], "75%", "{shown}");
     assert_eq!(shown[1], json!(["b", "", "1", "25%"]));
     browser.holds("document.querySelector('.gate canvas').getAttribute('aria-label') === 'Waiting, now: all keys 4'");
 

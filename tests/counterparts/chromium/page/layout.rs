@@ -120,10 +120,8 @@ fn soon_after_the_start_plots_span_what_there_is() {
         )
     };
     let (_origin, _gateway, browser) = live("1000r/s", "burst = 9");
-    assert_eq!(
-        browser.run("return document.querySelector('input[name=range]:checked').value"),
-        json!("600")
-    );
+    let range = browser.run("return document.querySelector('input[name=range]:checked').value");
+    assert_eq!(range, "600");
     assert_eq!(browser.run(SPAN), json!(60));
     // A seventh of a minute. Of ten minutes it would be less than 2 %.
     browser.wait_for(
@@ -170,10 +168,8 @@ fn the_tabs_title_begins_with_the_severity() {
 #[test]
 fn the_advised_rate_is_filled_in_and_can_be_set() {
     let (_origin, gateway, browser) = live("1r/m", "burst = 4");
-    assert_eq!(
-        browser.run("return document.querySelector('#advised').hidden"),
-        json!(true)
-    );
+    let is_hidden = browser.run("return document.querySelector('#advised').hidden");
+    assert_eq!(is_hidden, true);
     let _waiting = crowd(&gateway, "a", 4);
     browser.wait_for(
         "the button, and the rate in the remedy",

@@ -224,16 +224,12 @@ fn keys_that_look_like_markup_or_break_lines_do_no_harm() {
         r"not \xFF\xFE UTF-8, back\\slash/",
         r"line/\x0Abreak\x0D\x09\x1B[31m",
     ] {
-        assert!(
-            shown.iter().any(|key| key == expected),
-            "{expected}: {shown:?}"
-        );
+        let is_shown = shown.iter().any(|key| key == expected);
+        assert!(is_shown, "{expected}: {shown:?}");
     }
     for key in &shown {
-        assert!(
-            !key.contains(|c: char| c.is_control() || matches!(c, '\u{202e}' | '\u{2028}')),
-            "{key:?}"
-        );
+        let is_odd = |c: char| c.is_control() || matches!(c, '\u{202e}' | '\u{2028}');
+        assert!(!key.contains(is_odd), "{key:?}");
     }
     let made =
         "return [document.scripts.length, document.querySelectorAll('main img, aside img').length]";

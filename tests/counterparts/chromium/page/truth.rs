@@ -96,10 +96,8 @@ fn a_single_lost_server_is_nowhere_called_healthy() {
     let file = one_zone(&origin, "1000r/s", "burst = 9")
         .replace(&origin.address.to_string(), &missing.to_string());
     let (gateway, browser) = opened(&file);
-    assert_eq!(
-        ask_all(&gateway, (0..12).map(|_| "/?key=a".to_owned())),
-        [502; 12]
-    );
+    let statuses = ask_all(&gateway, (0..12).map(|_| "/?key=a".to_owned()));
+    assert_eq!(statuses, [502; 12]);
     wait_for_cause(&browser, "origin_failing");
     browser.reads(
         "#what",
@@ -165,10 +163,8 @@ fn who_is_rejected_is_named_and_not_who_waits() {
     wait_for_cause(&browser, "waiting");
     // A headline is about the last seconds, so the script records what the page showed.
     browser.run(NOTE);
-    assert_eq!(
-        ask_all(&gateway, (0..8).map(|_| "/?key=greedy".to_owned())),
-        [429; 8]
-    );
+    let statuses = ask_all(&gateway, (0..8).map(|_| "/?key=greedy".to_owned()));
+    assert_eq!(statuses, [429; 8]);
     browser.holds("whys.some((why) => why.includes('greedy') && !why.includes('deep '))");
     browser.reads("#keys .key code", "deep");
     browser.reads("#keys td", "9 / 12");
@@ -294,10 +290,8 @@ fn past_headlines_are_kept_with_their_times() {
         ),
     );
     let times = browser.run("return says('#past time')");
-    assert!(
-        times.as_str().is_some_and(|it| it.ends_with("– now")),
-        "{times}"
-    );
+    let is_now = times.as_str().is_some_and(|it| it.ends_with("– now"));
+    assert!(is_now, "{times}");
     let shown: Value = browser.run("return document.querySelector('#past li').dataset.severity");
     assert_eq!(shown, json!("warn"));
     drop(waiting);

@@ -136,10 +136,8 @@ async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
         } else {
             assert_eq!(answer.status(), 429);
             let received = answer.headers()["retry-after"].to_str().expect("text");
-            assert!(
-                received.parse::<u32>().is_ok_and(|received| received <= 60),
-                "{received}"
-            );
+            let is_soon = received.parse::<u32>().is_ok_and(|it| it <= 60);
+            assert!(is_soon, "{received}");
         }
     }
     // The next slot is free after a minute, and nothing has waited for it.
@@ -151,10 +149,8 @@ async fn over_http_2_the_sixth_wrong_password_is_rejected_at_once_too() {
     let answer = client.answer();
     assert_eq!(answer.status, 429);
     let received = answer.field("retry-after").expect("a time");
-    assert!(
-        received.parse::<u32>().is_ok_and(|received| received <= 60),
-        "{received}"
-    );
+    let is_soon = received.parse::<u32>().is_ok_and(|it| it <= 60);
+    assert!(is_soon, "{received}");
 }
 
 #[test]
@@ -200,10 +196,8 @@ fn no_spelling_of_a_login_avoids_its_limit() {
         let asked = paths.iter().cycle().take(20);
         let passed = asked.filter(|path| ask(path) != 429).count();
         let most = burst + 1 + usize::try_from(began.elapsed().as_secs() / period).expect("few");
-        assert!(
-            (burst..=most).contains(&passed),
-            "{name}: {passed}, not {most}"
-        );
+        let is_right = (burst..=most).contains(&passed);
+        assert!(is_right, "{name}: {passed}, not {most}");
     }
 }
 

@@ -172,11 +172,8 @@ fn an_llm_server_answers_two_at_once_and_its_users_take_turns() {
     holding.release("/v1/held-alice-0");
     holding.release("/v1/held-alice-1");
     eventually("two more are there", || held().len() == 4);
-    assert!(
-        held().contains(&"/v1/held-bob-0".to_owned()),
-        "{:?}",
-        held()
-    );
+    let all = held();
+    assert!(all.contains(&"/v1/held-bob-0".to_owned()), "{all:?}");
     holding.release("/v1/held-bob-0");
     for n in 2..6 {
         holding.release(&format!("/v1/held-alice-{n}"));
@@ -236,18 +233,14 @@ fn streams_of_agents_take_no_permit_and_a_user_has_ten() {
     let alice = ["-H", "Authorization: Bearer alice"];
     assert_eq!(curl(example.gateway.address(), "/mcp", &alice), 429);
     let metrics = example.gateway.metrics();
-    assert_eq!(
-        metrics.count("drip_zone_in_flight", &[("zone", "streams")]),
-        10
-    );
+    let streams = metrics.count("drip_zone_in_flight", &[("zone", "streams")]);
+    assert_eq!(streams, 10);
 
     // All permits are free for calls, whose responses are streams, too.
     let call = "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}";
     let calls: Vec<_> = (0..8).map(|_| stream(&example, &origin, call)).collect();
     let metrics = example.gateway.metrics();
-    assert_eq!(
-        metrics.count("drip_origin_in_flight", &[("origin", "tools")]),
-        8
-    );
+    let tools = metrics.count("drip_origin_in_flight", &[("origin", "tools")]);
+    assert_eq!(tools, 8);
     drop((open, calls));
 }

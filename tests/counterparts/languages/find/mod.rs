@@ -134,8 +134,6 @@ fn the_end_of_a_real_application_is_found() {
     let below = bad_share(app.address, below, 4 * SECOND);
     let above = bad_share(app.address, above, 7 * SECOND);
     println!("found {found}; bad below it {below:.3}, above {above:.3}");
-    assert!(
-        below <= ALLOWED && above > ALLOWED,
-        "{found}: {below} {above}"
-    );
+    let is_boundary = below <= ALLOWED && above > ALLOWED;
+    assert!(is_boundary, "{found}: {below} {above}");
 }

@@ -74,10 +74,8 @@ impl Echo {
             panic!("{calls:?}")
         };
         let mean = (last - first) / f64::from(u32::try_from(calls.len() - 1).expect("a number"));
-        assert!(
-            mean > 0.85 * interval && mean < 1.5 * interval,
-            "{mean}: {calls:?}"
-        );
+        let is_paced = mean > 0.85 * interval && mean < 1.5 * interval;
+        assert!(is_paced, "{mean}: {calls:?}");
     }
 }
 
@@ -107,8 +105,9 @@ fn assert_burst(outcomes: &[Value], burst: u32, rate: f64) {
     let arrivals = took.reduce(f64::max).expect("some are refused");
     let passed = f64::from(u32::try_from(passed.len()).expect("a number"));
     let most = f64::from(burst) + 2.0 + arrivals * rate;
+    let is_within_rate = passed > f64::from(burst) && passed <= most;
     assert!(
-        passed > f64::from(burst) && passed <= most,
+        is_within_rate,
         "{passed} passed of at most {most}: {outcomes:?}"
     );
 }
@@ -202,11 +201,8 @@ fn the_gate_paces_calls_and_an_origin_that_is_away_is_unavailable() {
     let more = "rate = \"20r/s\"\nmax_queue = 30\nqueue_timeout = \"30s\"";
     let gateway = Gateway::start(&file(&[&origin], more, ""));
     let outcomes = call(gateway.address(), &["many", "60", "30"]);
-    assert_eq!(
-        count(&outcomes, "OK") + count(&outcomes, "UNAVAILABLE"),
-        60,
-        "{outcomes:?}"
-    );
+    let all = count(&outcomes, "OK") + count(&outcomes, "UNAVAILABLE");
+    assert_eq!(all, 60, "{outcomes:?}");
     assert_burst(&outcomes, 30, 20.0);
     // A slot is free in 50 ms, and all refused calls would be retried for it.
     for refusal in outcomes.iter().filter(|it| it["code"] != "OK") {

@@ -47,11 +47,8 @@ fn check_downloads(gateway: &Gateway, name: &str) {
     for (mut command, count) in programs {
         let output = command.output().expect("the program");
         let received = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(
-            received,
-            "200 300000\n".repeat(count),
-            "{name}: {command:?}"
-        );
+        let expected = "200 300000\n".repeat(count);
+        assert_eq!(received, expected, "{name}: {command:?}");
     }
 }
 

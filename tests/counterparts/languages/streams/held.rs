@@ -4,8 +4,6 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-
 use crate::chromium::page::webdriver::Browser;
 use crate::programs::nginx::Nginx;
 use crate::support::secure::gateway;
@@ -72,11 +70,8 @@ fn load(address: SocketAddr) -> usize {
          const shown = [...document.images].filter((it) => it.complete && it.naturalWidth === 9);
          return [document.images.length, shown.length, [...protocols].join()]",
     );
-    assert_eq!(
-        (&received[0], &received[2]),
-        (&json!(ASSETS), &json!("h2")),
-        "{received}"
-    );
+    assert_eq!(received[0], ASSETS, "{received}");
+    assert_eq!(received[2], "h2", "{received}");
     usize::try_from(received[1].as_u64().expect("a count")).expect("few")
 }
 
@@ -94,18 +89,14 @@ fn check_paced(moments: &[Instant]) {
     for (first, from) in moments.iter().enumerate() {
         for (count, to) in (0..).zip(&moments[first..]) {
             let (span, due) = (*to - *from, INTERVAL * count);
-            assert!(
-                span + slack >= due,
-                "{count} more than one came in {span:?}"
-            );
+            let is_due = span + slack >= due;
+            assert!(is_due, "{count} more than one came in {span:?}");
         }
     }
     // The browser does not send all of them at once, and no burst makes up for lost time.
     let due = INTERVAL * u32::try_from(ASSETS).expect("few");
-    assert!(
-        whole < 2 * due + Duration::from_secs(3),
-        "the page took {whole:?}, not {due:?}"
-    );
+    let is_quick = whole < 2 * due + Duration::from_secs(3);
+    assert!(is_quick, "the page took {whole:?}, not {due:?}");
 }
 
 fn requests(gateway: &Gateway, status: &str) -> i64 {
@@ -147,8 +138,9 @@ fn with_delay_some_come_at_once_and_the_rest_is_paced() {
     // The page and 19 images pass at once. Then the level has leaked for as long as the page took.
     for (nth, at) in (0..).zip(&moments[20..]) {
         let (since, due) = (*at - moments[0], INTERVAL * nth);
+        let is_due = since + slack >= due;
         assert!(
-            since + slack >= due,
+            is_due,
             "{nth} above delay came after {since:?}, not {due:?}"
         );
     }
@@ -191,8 +183,6 @@ fn the_page_passes_a_gate_whose_queue_is_shorter_than_the_page() {
     assert_eq!(load(gateway.address()), ASSETS);
     let moments = origin.moments("");
     let least = Duration::from_millis(33) * 140;
-    assert!(
-        moments[ASSETS] - moments[0] + MARGIN >= least,
-        "{moments:?}"
-    );
+    let took = moments[ASSETS] - moments[0];
+    assert!(took + MARGIN >= least, "{moments:?}");
 }

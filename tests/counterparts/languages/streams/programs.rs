@@ -81,10 +81,8 @@ pub fn printed(command: &mut Command) -> Vec<String> {
     let output = command.output().expect("the program");
     let text = String::from_utf8(output.stdout).expect("text");
     let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !text.is_empty(),
-        "{command:?} says nothing, but: {complaints}"
-    );
+    let is_silent = text.is_empty();
+    assert!(!is_silent, "{command:?} says nothing, but: {complaints}");
     text.lines().map(str::to_owned).collect()
 }
 

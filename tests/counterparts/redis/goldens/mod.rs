@@ -208,10 +208,7 @@ fn shown(gateway: &Gateway, names: &[(String, &str)], samples: [&Event; 2]) {
     check("api.txt", &api);
     let one = mask::text(&mask::json(&get("/api/zones/z")), names);
     let is_part = |zone: &str| api.replace("\n    ", "\n").contains(zone.trim_end());
-    assert!(
-        is_part(&one),
-        "/api/zones/z is not as in /api/zones:\n{one}"
-    );
+    assert!(is_part(&one), "/api/zones/z is not in /api/zones:\n{one}");
     for (sample, name) in samples
         .into_iter()
         .zip(["live-busy.txt", "live-settled.txt"])

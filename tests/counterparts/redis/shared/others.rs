@@ -50,11 +50,8 @@ fn a_store_with_other_settings_is_not_back_for_that() {
     gateway.fetch("/?key=a");
     thread::sleep(Duration::from_millis(700));
     assert_eq!(up(), 0);
-    assert!(
-        !gateway.log().contains("the store is back"),
-        "{}",
-        gateway.log()
-    );
+    let log = gateway.log();
+    assert!(!log.contains("the store is back"), "{log}");
     redis.restart();
     gateway.wait_for_line("the store is back");
     assert_eq!(up(), 1);
@@ -75,13 +72,8 @@ fn a_refusal_of_redis_is_logged_once_and_is_no_outage() {
     }
     let line = gateway.wait_for_line("refused the key of a request");
     assert_contains!(line, "WRONGTYPE");
-    assert_eq!(
-        gateway
-            .log()
-            .matches("refused the key of a request")
-            .count(),
-        1
-    );
+    let log = gateway.log();
+    assert_eq!(log.matches("refused the key of a request").count(), 1);
     assert_eq!(gateway.count(UP, &[]), 1);
 }
 
@@ -91,19 +83,15 @@ fn states_of_the_version_before_are_left_alone() {
     let (origin, redis) = (Origin::start(), Redis::start());
     // State of a full bucket in the form of version 1, valid for an hour.
     let old = "9|0|4102444800000000|4102444800000009|-|3600000000000;1000;3600000000;1;1r/h|0|0";
-    assert_eq!(
-        redis.ask(&format!("SET drip:z:leaky_bucket:a {old}")),
-        "+OK"
-    );
+    let set = format!("SET drip:z:leaky_bucket:a {old}");
+    assert_eq!(redis.ask(&set), "+OK");
     let limit = ", burst = 1, nodelay = true";
     let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
     let statuses = [(); 3].map(|()| gateway.fetch("/?key=a").status);
     assert_eq!(statuses, [200, 200, 429]);
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");
-    assert_eq!(
-        redis.ask("STRLEN drip:z:leaky_bucket:a"),
-        format!(":{}", old.len())
-    );
+    let length = redis.ask("STRLEN drip:z:leaky_bucket:a");
+    assert_eq!(length, format!(":{}", old.len()));
     assert!(!gateway.log().contains("refused"), "{}", gateway.log());
 }
 

@@ -89,10 +89,8 @@ impl Visitor {
             self.session = Some(session.to_owned());
         }
         if answer.status == 200 {
-            assert!(
-                self.session.is_some(),
-                "no visitor passes without a session"
-            );
+            let has_session = self.session.is_some();
+            assert!(has_session, "no visitor passes without a session");
             return true;
         }
         assert_eq!(answer.status, 429, "{answer:?}");
@@ -138,11 +136,7 @@ fn visitors_of_two_gateways_have_one_order_and_share_the_sessions() {
     let mut visitors: Vec<Visitor> = (0..count).map(|_| Visitor::default()).collect();
     for (nth, visitor) in visitors.iter_mut().enumerate() {
         let inside = visitor.ask(&gateways[nth % 2]);
-        assert_eq!(
-            inside,
-            nth < 5,
-            "the first ones walk in, whichever gateway they ask"
-        );
+        assert_eq!(inside, nth < 5, "the first ones walk in at either gateway");
         assert_eq!(visitor.number(), 1 + nth as u64, "one order for both");
     }
     let mut entered = 5;
@@ -164,14 +158,13 @@ fn visitors_of_two_gateways_have_one_order_and_share_the_sessions() {
         thread::sleep(Duration::from_millis(day_or_night(60, 20)));
     }
     let numbers: BTreeSet<u64> = visitors.iter().map(Visitor::number).collect();
-    assert!(
-        numbers.into_iter().eq(1..=count),
-        "no visitor lost its number"
-    );
+    let are_all = numbers.into_iter().eq(1..=count);
+    assert!(are_all, "no visitor lost its number");
     let mut asked: Vec<u32> = visitors.iter().map(|it| it.asked).collect();
     asked.sort_unstable();
+    let median = asked[asked.len() / 2];
     assert!(
-        asked[asked.len() / 2] < 20,
+        median < 20,
         "who keeps to Retry-After asks seldom: {asked:?}"
     );
 }
@@ -216,10 +209,8 @@ fn without_redis_those_inside_stay_and_those_who_come_are_behind_the_others() {
     }
     let numbers: BTreeSet<u64> = order.iter().copied().collect();
     assert_eq!(numbers.len(), 7, "no number is given twice: {order:?}");
-    assert!(
-        numbers.iter().take(3).eq(&[6, 7, 8]),
-        "those who waited are before: {numbers:?}"
-    );
+    let are_first = numbers.iter().take(3).eq(&[6, 7, 8]);
+    assert!(are_first, "those who waited are before: {numbers:?}");
     for gateway in &gateways {
         let log = gateway.log();
         assert_contains!(

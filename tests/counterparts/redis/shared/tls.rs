@@ -37,10 +37,8 @@ fn over_tls_with_a_password_which_nobody_is_shown() {
     let passed = (0..6).filter(|_| gateway.fetch("/?key=a").status == 200);
     assert_eq!(passed.count(), 3);
     let config = gateway.admin("/api/config").expect("an admin port").text();
-    assert!(
-        config.contains("rediss://:***@localhost") && !config.contains("s3cret"),
-        "{config}"
-    );
+    let is_hidden = config.contains("rediss://:***@localhost") && !config.contains("s3cret");
+    assert!(is_hidden, "{config}");
 
     gateway.site.write(&text("wrong"));
     gateway.wait_for_line("the changed file is in force");

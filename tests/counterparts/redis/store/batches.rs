@@ -88,13 +88,9 @@ fn a_batch_reads_and_writes_each_key_once() {
         // A call has at most 64 keys.
         let expected = [("evalsha", 3), ("mget", 3), ("set", 130), ("time", 3)];
         assert_eq!(expected.map(|(name, _)| (name, count(name))), expected);
-        assert!(
-            counted.keys().all(|name| {
-                let known = ["evalsha", "mget", "set", "time", "config|resetstat", "info"];
-                known.contains(&name.as_str())
-            }),
-            "{counted:?}"
-        );
+        let known = ["evalsha", "mget", "set", "time", "config|resetstat", "info"];
+        let is_known = |name: &String| known.contains(&name.as_str());
+        assert!(counted.keys().all(is_known), "{counted:?}");
     });
 }
 
@@ -193,10 +189,8 @@ fn a_key_of_others_is_refused_alone_and_left_as_it_is() {
                 assert_eq!([received[0], received[1]], first, "{algorithm}");
                 assert_eq!([received[10], received[11]], first, "{algorithm}");
                 let refused = |it: &Result<bool, &Error>| matches!(it, Err(Error::Refused(_)));
-                assert!(
-                    received[2..10].iter().all(refused),
-                    "{algorithm}: {received:?}"
-                );
+                let are_refused = received[2..10].iter().all(refused);
+                assert!(are_refused, "{algorithm}: {received:?}");
             }
         }
         let text: Vec<u8> = server.ask("GET drip:text", &[]);

@@ -104,10 +104,8 @@ fn the_script_stores_only_updates_of_the_current_value() {
                 };
                 let received = store.call(&call).await.unwrap();
                 let expected = model.ask(&ask, millis);
-                assert!(
-                    (received.answers - expected.answers).abs() < 1e-6,
-                    "{received:?} {expected:?}"
-                );
+                let off = (received.answers - expected.answers).abs();
+                assert!(off < 1e-6, "{received:?} {expected:?}");
                 if expected.token == Token::default() {
                     // The time of storing does not matter if nothing was stored.
                     assert_eq!((received.token, &received.learned), (expected.token, &None));

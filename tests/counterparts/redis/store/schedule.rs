@@ -54,13 +54,8 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
         assert_eq!(given, [Ok(true), Ok(false)]);
         let next = ask(&store, join(&key, &pace, 5, now)).await.unwrap();
         assert_eq!(millis(&next), 200);
-        assert!(
-            ask(&store, join(&key, &pace, 5, now))
-                .await
-                .unwrap()
-                .charge
-                .is_none()
-        );
+        let full = ask(&store, join(&key, &pace, 5, now)).await.unwrap();
+        assert!(full.charge.is_none());
 
         // Refunds of the last two slots, in any order, shorten the schedule.
         let given = store.refund(&[refund(4), refund(5)]).await;
@@ -96,11 +91,8 @@ fn a_retune_of_one_file_reaches_all_gateways_by_their_replies() {
             .await;
         let first: Vec<_> = first.into_iter().map(Result::unwrap).collect();
         assert_eq!(millis(&first[2]), 2000);
-        assert!(
-            first
-                .iter()
-                .all(|it| !it.in_force.differs && it.in_force.since.is_none())
-        );
+        let is_in_force = |it: &StoreAnswer| !it.in_force.differs && it.in_force.since.is_none();
+        assert!(first.iter().all(is_in_force));
 
         // Half a second of two has passed. The rest passes ten times as fast.
         let retuned = ask(&store, join(&key, &new, 9, Some(at(500))))
@@ -148,10 +140,8 @@ fn windows_go_by_the_count_of_the_rate_in_force() {
             assert!(ask(&new, 1).await.charge.is_some());
             assert!(ask(&old, 4).await.charge.is_some());
             let third = ask(&old, 4).await;
-            assert!(
-                third.charge.is_none() && third.in_force.differs,
-                "{algorithm}"
-            );
+            let is_refused = third.charge.is_none() && third.in_force.differs;
+            assert!(is_refused, "{algorithm}");
             // A bill is charged in full, also by the gateway whose rate is not in force.
             let nine = Cost::new(9).expect("small");
             let bill = Join {

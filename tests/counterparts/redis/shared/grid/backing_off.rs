@@ -44,10 +44,8 @@ fn rate_now(gateway: &Gateway) -> f64 {
 fn wait_until_below(what: &str, gateways: &[&Gateway], rate: f64) {
     let began = now();
     while gateways.iter().any(|it| rate_now(it) >= rate) {
-        assert!(
-            began.elapsed() < Duration::from_secs(1),
-            "{what}: not within a second"
-        );
+        let is_soon = began.elapsed() < Duration::from_secs(1);
+        assert!(is_soon, "{what}: not within a second");
         thread::sleep(millis(20));
     }
     println!("{what} after {:?}", began.elapsed());
