@@ -89,15 +89,10 @@ fn line_01_an_origin_cannot_name_the_length_away() {
 
 #[test]
 fn line_02_the_hops_own_fields_go_no_further() {
+    #[rustfmt::skip]
     const DROPPED: [&str; 8] = [
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "upgrade",
-        "http2-settings",
-        "connection",
-        "transfer-encoding",
+        "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "http2-settings",
+        "connection", "transfer-encoding",
     ];
     // nginx and haproxy pass on Proxy-Connection, and haproxy Keep-Alive, TE and Trailer too.
     let bed = Testbed::drip("", "");
@@ -119,12 +114,9 @@ const SPOOFED: &str = "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 7.7.7.7, 8.8
      X-Forwarded-Host: evil\r\nForwarded: for=6.6.6.6;proto=https\r\nX-Real-IP: 6.6.6.6\r\n";
 
 fn forwarded(bed: &Testbed, lines: &str) -> Vec<(String, String)> {
+    #[rustfmt::skip]
     const OF_INTEREST: [&str; 5] = [
-        "forwarded",
-        "x-forwarded-for",
-        "x-forwarded-host",
-        "x-forwarded-proto",
-        "x-real-ip",
+        "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip",
     ];
     let mut fields = bed.seen(get_with(lines)).fields;
     fields.retain(|(name, _)| OF_INTEREST.contains(&name.as_str()));
@@ -219,10 +211,8 @@ fn line_05_nothing_is_invented_towards_the_origin() {
             &[]
         };
         for method in ["GET", "HEAD", "DELETE", "PROPFIND"] {
-            let mut passed = bed.pass(
-                format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n"),
-                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-            );
+            let request = format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n");
+            let mut passed = bed.pass(request, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
             let expected = [&["host"], forwarded].concat();
             assert_eq!(passed.seen.names(), expected, "{method}");
             assert_eq!(passed.seen.line, format!("{method} / HTTP/1.1"));

@@ -19,19 +19,11 @@ const NEVER: &str = "Content-Length: 7, Transfer-Encoding: chunked, Host: other,
     X_Forwarded_For: 6.6.6.6, Forwarded: for=6.6.6.6, X-Real-IP: 6.6.6.6, X_Real_IP: 6.6.6.6, content-LENGTH: 7";
 
 /// Trailers of a request that are ambiguous or invalid.
+#[rustfmt::skip]
 const BROKEN: [&[u8]; 12] = [
-    b"X-Sum : 1\r\n",
-    b"X-Sum\t: 1\r\n",
-    b"no colon\r\n",
-    b": 1\r\n",
-    b" X-Sum: 1\r\n",
-    b"X-Sum: 1\r\n folded\r\n",
-    b"X-Sum: 1\nX-Other: 2\r\n",
-    b"X-Sum: 1\rX-Other: 2\r\n",
-    b"X-Sum: a\0b\r\n",
-    b"X\0Sum: 1\r\n",
-    b"X-Sum: a\x7fb\r\n",
-    b"X(Sum): 1\r\n",
+    b"X-Sum : 1\r\n", b"X-Sum\t: 1\r\n", b"no colon\r\n", b": 1\r\n", b" X-Sum: 1\r\n",
+    b"X-Sum: 1\r\n folded\r\n", b"X-Sum: 1\nX-Other: 2\r\n", b"X-Sum: 1\rX-Other: 2\r\n",
+    b"X-Sum: a\0b\r\n", b"X\0Sum: 1\r\n", b"X-Sum: a\x7fb\r\n", b"X(Sum): 1\r\n",
 ];
 
 fn chunked(trailers: &str) -> String {
@@ -40,10 +32,8 @@ fn chunked(trailers: &str) -> String {
 
 /// Returns a request in chunks with these trailers. `lines`: fields of its head.
 fn post(lines: &str, trailers: &str) -> String {
-    post_with(
-        &format!("{lines}Transfer-Encoding: chunked\r\n"),
-        &chunked(trailers),
-    )
+    let lines = format!("{lines}Transfer-Encoding: chunked\r\n");
+    post_with(&lines, &chunked(trailers))
 }
 
 /// Returns a response in chunks with these trailers.
@@ -130,10 +120,8 @@ fn line_13_trailers_of_an_answer_are_dropped_for_whoever_does_not_take_them() {
         "Connection: TE\r\nTE:\r\n",
         "Connection: TE\r\nTE: xtrailers, trailers2\r\n",
     ] {
-        let mut passed = bed.pass(
-            get_with(lines),
-            answer("Trailer: X-Sum\r\n", "X-Sum: 1\r\nX-Other: 2\r\n"),
-        );
+        let announced = answer("Trailer: X-Sum\r\n", "X-Sum: 1\r\nX-Other: 2\r\n");
+        let mut passed = bed.pass(get_with(lines), announced);
         let received = passed.client.answer();
         assert_eq!(received.body, b"hello", "{lines:?}");
         assert_eq!(received.trailers, [], "{lines:?}");
@@ -152,10 +140,8 @@ fn line_13_trailers_of_an_answer_are_dropped_for_whoever_does_not_take_them() {
 fn line_13_a_trailer_field_does_not_pass_where_no_trailers_can() {
     let bed = Testbed::drip("", "");
     let lines = format!("{TAKES}Trailer: X-Sum\r\nContent-Length: 5\r\n");
-    let mut passed = bed.pass(
-        post_with(&lines, "hello"),
-        "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nok",
-    );
+    let answer = "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nok";
+    let mut passed = bed.pass(post_with(&lines, "hello"), answer);
     assert!(!passed.seen.has("trailer"), "{:?}", passed.seen);
     assert!(!passed.client.answer().has("trailer"));
 }
@@ -196,10 +182,8 @@ fn line_13_trailers_that_connection_names_stay_behind() {
     let bed = Testbed::drip("", "");
     let lines = "Connection: TE, X-One\r\nTE: trailers\r\n";
     let trailers = "X-One: 1\r\nX-Two: 2\r\n";
-    let mut passed = bed.pass(
-        post(lines, trailers),
-        answer("Connection: X-One\r\n", trailers),
-    );
+    let answer = answer("Connection: X-One\r\n", trailers);
+    let mut passed = bed.pass(post(lines, trailers), answer);
     let two = pairs(&[("x-two", "2")]);
     assert_eq!(passed.seen.trailers, two, "to the origin");
     assert_eq!(passed.client.answer().trailers, two, "to the client");
@@ -289,10 +273,8 @@ fn line_13_the_most_of_a_body_does_not_count_its_trailers() {
     let bed = Testbed::drip("max_body_size = \"1KB\"", "");
     let body = format!("3e8\r\n{}\r\n0\r\n", "x".repeat(1000));
     let long = "y".repeat(2000);
-    let request = post_with(
-        "Transfer-Encoding: chunked\r\n",
-        &format!("{body}X-Sum: {long}\r\n\r\n"),
-    );
+    let body = format!("{body}X-Sum: {long}\r\n\r\n");
+    let request = post_with("Transfer-Encoding: chunked\r\n", &body);
     let seen = bed.seen(request);
     assert_eq!(seen.body.len(), 1000);
     assert_eq!(seen.trailers, pairs(&[("x-sum", &long)]));

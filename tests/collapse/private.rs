@@ -12,14 +12,10 @@ const HOUR: &str = "keep = \"1h\"";
 /// Starts an origin that greets by the named fields of the request, and is otherwise constant.
 fn greeter() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
+        #[rustfmt::skip]
         let names = [
-            "authorization",
-            "cookie",
-            "x-forwarded-host",
-            "x-forwarded-proto",
-            "x-forwarded-user",
-            "x-forwarded-client-cert",
-            "forwarded",
+            "authorization", "cookie", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-user",
+            "x-forwarded-client-cert", "forwarded",
         ];
         let fields = exchange.head.fields.iter();
         let seen = fields.filter(|(name, _)| names.contains(&name.as_str()));
@@ -46,24 +42,17 @@ fn a_private_page_at_a_path_that_looks_public_is_given_to_nobody_else() {
     let origin = greeter();
     let gateway = Gateway::start(&file(origin.address, HOUR));
     let at = gateway.address();
+    #[rustfmt::skip]
     let credentials = [
-        "Cookie: session=alice\r\n",
-        "Cookie: tracker=alice\r\n",
-        "Cookie: alice\r\n",
-        "cookie:a=1\r\nCOOKIE: b=alice\r\n",
-        "Authorization: Basic alice\r\n",
-        "authorization: Bearer alice\r\n",
-        "Authorization: alice\r\nConnection: authorization\r\n",
+        "Cookie: session=alice\r\n", "Cookie: tracker=alice\r\n", "Cookie: alice\r\n",
+        "cookie:a=1\r\nCOOKIE: b=alice\r\n", "Authorization: Basic alice\r\n",
+        "authorization: Bearer alice\r\n", "Authorization: alice\r\nConnection: authorization\r\n",
         "Cookie: alice=1\r\nConnection: cookie\r\n",
     ];
+    #[rustfmt::skip]
     let paths = [
-        "/account/x.css",
-        "/account/x.css?a",
-        "/account;x.css",
-        "/account%2Fx.css",
-        "/account/%2e%2e/x.css",
-        "/account/..%2fx.css",
-        "/account%00.css",
+        "/account/x.css", "/account/x.css?a", "/account;x.css", "/account%2Fx.css",
+        "/account/%2e%2e/x.css", "/account/..%2fx.css", "/account%00.css",
     ];
     for (nth, fields) in credentials.into_iter().enumerate() {
         for path in paths.into_iter().take(6) {

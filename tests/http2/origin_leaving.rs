@@ -195,14 +195,8 @@ fn a_stream_that_the_origin_resets_is_not_sent_again_and_its_connection_is_kept(
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "");
     check_fine(&gateway, "first");
-    for code in [
-        NO_ERROR,
-        1,
-        INTERNAL_ERROR,
-        8,
-        ENHANCE_YOUR_CALM,
-        0xffff_ffff,
-    ] {
+    let named = [NO_ERROR, INTERNAL_ERROR, ENHANCE_YOUR_CALM];
+    for code in named.into_iter().chain([1, 8, 0xffff_ffff]) {
         for request in [GET, POST] {
             origin.next(move |to, stream| to.send(reset(stream, code)));
             let before = origin.requests();

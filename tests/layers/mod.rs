@@ -12,28 +12,11 @@ use crate::support::files_below;
 /// The layers, lowest first: modules of `src/gateway`, or submodules.
 ///
 /// The last one is for unit tests only.
+#[rustfmt::skip]
 const LAYERS: [&str; 22] = [
-    "base64_bytes",
-    "overrides",
-    "time",
-    "observe",
-    "store",
-    "replay",
-    "zone",
-    "room",
-    "http::message",
-    "http::tcp",
-    "http::http2",
-    "origin::error",
-    "gate",
-    "collapse",
-    "origin",
-    "http::downstream",
-    "http::gateway",
-    "http::exchange",
-    "status",
-    "admin",
-    "server",
+    "base64_bytes", "overrides", "time", "observe", "store", "replay", "zone", "room",
+    "http::message", "http::tcp", "http::http2", "origin::error", "gate", "collapse", "origin",
+    "http::downstream", "http::gateway", "http::exchange", "status", "admin", "server",
     "simulation",
 ];
 

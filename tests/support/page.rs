@@ -6,23 +6,10 @@ use std::path::Path;
 use super::files_below;
 
 /// Programs with which documented commands begin. A new program in the documents belongs here.
+#[rustfmt::skip]
 const PROGRAMS: [&str; 16] = [
-    "bash",
-    "cargo",
-    "curl",
-    "docker",
-    "drip",
-    "git",
-    "nginx",
-    "packaging/build",
-    "python3",
-    "redis-server",
-    "sed",
-    "seq",
-    "sh",
-    "sudo",
-    "target/release/drip",
-    "tests/run.sh",
+    "bash", "cargo", "curl", "docker", "drip", "git", "nginx", "packaging/build", "python3",
+    "redis-server", "sed", "seq", "sh", "sudo", "target/release/drip", "tests/run.sh",
 ];
 
 pub fn root() -> &'static Path {

@@ -23,39 +23,11 @@ pub use self::search::{Seeds, cases, config, is_long_run, known_seeds, seeds, so
 const MAX_SIZE: usize = 16 * 1024;
 
 /// Tokens that parsers look for, inserted at random.
+#[rustfmt::skip]
 const TOKENS: [&[u8]; 32] = [
-    b"\0",
-    b"\r\n",
-    b"\n",
-    b"\t",
-    b" ",
-    b"\"",
-    b"\\",
-    b"'",
-    b",",
-    b";",
-    b":",
-    b"=",
-    b"/",
-    b"//",
-    b"/../",
-    b"/.",
-    b"%",
-    b"%2e",
-    b"%2F",
-    b"%25",
-    b"$",
-    b"${",
-    b"}",
-    b"[",
-    b"]",
-    b"0",
-    b"9999999999",
-    b"-1",
-    b".5",
-    b"\xff",
-    "é".as_bytes(),
-    "\u{2028}".as_bytes(),
+    b"\0", b"\r\n", b"\n", b"\t", b" ", b"\"", b"\\", b"'", b",", b";", b":", b"=", b"/", b"//",
+    b"/../", b"/.", b"%", b"%2e", b"%2F", b"%25", b"$", b"${", b"}", b"[", b"]", b"0",
+    b"9999999999", b"-1", b".5", b"\xff", "é".as_bytes(), "\u{2028}".as_bytes(),
 ];
 
 /// Returns the inputs of a folder in `tests/corpus`, with their names.

@@ -2,13 +2,10 @@
 
 use crate::support::{Origin, assert_contains, start_drip, zone};
 
+#[rustfmt::skip]
 const NAMES: [&str; 6] = [
-    "x-ratelimit-limit",
-    "x-ratelimit-remaining",
-    "x-ratelimit-retry-after",
-    "ratelimit-policy",
-    "ratelimit",
-    "server-timing",
+    "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-retry-after", "ratelimit-policy",
+    "ratelimit", "server-timing",
 ];
 
 #[test]

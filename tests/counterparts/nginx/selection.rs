@@ -14,17 +14,10 @@ use crate::support::{Client, Exchange, Gateway, Origin};
 const NAMES: &str = "a.test b.a.test c.test *.test *.a.test *.b.a.test *.c.test *.d.c.test .e.test";
 
 /// Locations of nginx. drip has the same paths, with a prefix for regular expressions.
+#[rustfmt::skip]
 const LOCATIONS: [&str; 10] = [
-    "/",
-    "/u/",
-    "/u/long/",
-    "= /u/exact",
-    "= /u/long/exact",
-    "= /u/1.php",
-    "~ ^/u/[0-9]+",
-    "~ \\.php$",
-    "~* \\.(png|jpe?g)$",
-    "~ x$",
+    "/", "/u/", "/u/long/", "= /u/exact", "= /u/long/exact", "= /u/1.php", "~ ^/u/[0-9]+",
+    "~ \\.php$", "~* \\.(png|jpe?g)$", "~ x$",
 ];
 
 const HOSTS: &str = "a.test A.Test:8080 b.a.test x.b.a.test y.x.b.a.test x.a.test c.test c.test. x.c.test x.d.c.test \

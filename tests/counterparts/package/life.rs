@@ -38,6 +38,12 @@ fn edit(root: &Root, site: &Site, origin: &Origin) -> String {
     text
 }
 
+/// Some files of the package.
+const FILES: &str = "usr/share/man/man1/drip.1.gz usr/share/man/man1/drip-run.1.gz \
+    usr/share/bash-completion/completions/drip usr/share/zsh/vendor-completions/_drip \
+    usr/share/fish/vendor_completions.d/drip.fish etc/logrotate.d/drip \
+    usr/share/doc/drip/copyright";
+
 #[test]
 fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
     let root = Root::new();
@@ -45,15 +51,7 @@ fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
     assert!(root.read("etc/passwd").lines().any(|user| {
         user.starts_with("drip:") && user.ends_with(":/var/lib/drip:/usr/sbin/nologin")
     }));
-    for file in [
-        "usr/share/man/man1/drip.1.gz",
-        "usr/share/man/man1/drip-run.1.gz",
-        "usr/share/bash-completion/completions/drip",
-        "usr/share/zsh/vendor-completions/_drip",
-        "usr/share/fish/vendor_completions.d/drip.fish",
-        "etc/logrotate.d/drip",
-        "usr/share/doc/drip/copyright",
-    ] {
+    for file in FILES.split(' ') {
         assert!(root.path(file).exists(), "{file}");
     }
     let secrets = fs::metadata(root.path("etc/default/drip")).expect("a file");

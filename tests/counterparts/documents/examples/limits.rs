@@ -59,12 +59,9 @@ fn the_commands_of_cors_print_what_the_page_says() {
 
     let example = Example::start("cors", &origin, &[]);
     let before = origin.arrivals().len();
+    #[rustfmt::skip]
     let preflight = [
-        "-X",
-        "OPTIONS",
-        "-H",
-        "Origin: https://other.example",
-        "-H",
+        "-X", "OPTIONS", "-H", "Origin: https://other.example", "-H",
         "Access-Control-Request-Method: PUT",
     ];
     for _ in 0..20 {
@@ -196,8 +193,8 @@ fn no_spelling_of_a_login_avoids_its_limit() {
         let asked = paths.iter().cycle().take(20);
         let passed = asked.filter(|path| ask(path) != 429).count();
         let most = burst + 1 + usize::try_from(began.elapsed().as_secs() / period).expect("few");
-        let is_right = (burst..=most).contains(&passed);
-        assert!(is_right, "{name}: {passed}, not {most}");
+        let is_within_burst = (burst..=most).contains(&passed);
+        assert!(is_within_burst, "{name}: {passed}, not {most}");
     }
 }
 

@@ -56,41 +56,24 @@ fn read<'a>(text: &'a str, property: &str) -> Option<&'a str> {
 }
 
 /// Ways to write `real` in a field, a cookie and an argument that some program understands.
+#[rustfmt::skip]
 const FIELDS: [&str; 13] = [
-    "x-api-key: real",
-    "X_Api_Key: real",
-    "X-Api_Key: real",
-    "X.Api.Key: real",
-    "X-Api.Key: real | X-Api-Key: other1",
-    "X-Api-Key: other2 | X_Api_Key: real",
-    "X-Api-Key: other3 | X-Api-Key: real",
-    "X-Api-Key: real | X-Api-Key: other4",
-    "X-Api-Key: real | X-Api-Key: real",
-    "X-Api-Key:real",
-    "X-Api-Key: real\u{a0}",
-    "X-Api-Key: \u{85} real",
-    "X-Api-Key:  \treal \t",
+    "x-api-key: real", "X_Api_Key: real", "X-Api_Key: real", "X.Api.Key: real",
+    "X-Api.Key: real | X-Api-Key: other1", "X-Api-Key: other2 | X_Api_Key: real",
+    "X-Api-Key: other3 | X-Api-Key: real", "X-Api-Key: real | X-Api-Key: other4",
+    "X-Api-Key: real | X-Api-Key: real", "X-Api-Key:real", "X-Api-Key: real\u{a0}",
+    "X-Api-Key: \u{85} real", "X-Api-Key:  \treal \t",
 ];
 
+#[rustfmt::skip]
 const COOKIES: [&str; 18] = [
-    "Cookie: a=b; my_key=real",
-    "Cookie: my_key=other1; my_key=real",
-    "Cookie: my_key=real; my_key=other2",
-    "Cookie: MY_KEY=other3; my_key=real",
-    "Cookie: my_key=other4 | Cookie: my_key=real",
-    "Cookie: my.key=real",
-    "Cookie: my key=real",
-    "Cookie: my[key=real",
-    "Cookie: my_key[]=real",
-    "Cookie: my_key=re%61l",
-    "Cookie: my_key=\"real\"",
-    "Cookie: my_key=\"re\\141l\"",
-    "Cookie: my_key=real   ;a=b",
-    "Cookie: my_key=real x=1",
-    "Cookie: x=1 my_key=real",
-    "Cookie: my_key=other5 my_key=real",
-    "Cookie: x=1,my_key=other6; my_key=real",
-    "Cookie: ;;my_key = real",
+    "Cookie: a=b; my_key=real", "Cookie: my_key=other1; my_key=real",
+    "Cookie: my_key=real; my_key=other2", "Cookie: MY_KEY=other3; my_key=real",
+    "Cookie: my_key=other4 | Cookie: my_key=real", "Cookie: my.key=real", "Cookie: my key=real",
+    "Cookie: my[key=real", "Cookie: my_key[]=real", "Cookie: my_key=re%61l",
+    "Cookie: my_key=\"real\"", "Cookie: my_key=\"re\\141l\"", "Cookie: my_key=real   ;a=b",
+    "Cookie: my_key=real x=1", "Cookie: x=1 my_key=real", "Cookie: my_key=other5 my_key=real",
+    "Cookie: x=1,my_key=other6; my_key=real", "Cookie: ;;my_key = real",
 ];
 
 const ARGUMENTS: &str = "my_key=real my_key=other1&my_key=real my_key=real&my_key=other2 my_key&my_key=real \

@@ -20,14 +20,8 @@ fn check_downloads(gateway: &Gateway, name: &str) {
     let url = format!("http://{}/whole", gateway.address());
     let curl = |version: &str| {
         let mut command = Command::new("curl");
-        command.args([
-            "--silent",
-            "--max-time",
-            "20",
-            "--output",
-            "/dev/null",
-            version,
-        ]);
+        let quiet = "--silent --max-time 20 --output /dev/null";
+        command.args(quiet.split(' ')).arg(version);
         command
             .args(["--write-out", "%{http_code} %{size_download}\n"])
             .arg(&url);
