@@ -1,16 +1,13 @@
 //! Tests of an origin's gate over real sockets and four workers: one even, fair stream.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
 use crate::support::{
-    Client, Gateway, HoldingOrigin, MS, Origin, all_pass, best_of_three, eventually, half_alone,
-    now, one_origin, statuses,
+    Client, Counting, Gateway, HoldingOrigin, MS, Origin, all_pass, best_of_three, eventually,
+    half_alone, now, one_origin, statuses,
 };
 
 /// Returns a file whose origin has a gate, shared by the keys of `$arg_key` if `share` is true.
@@ -257,15 +254,9 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
 
 #[test]
 fn an_origin_that_leaves_the_file_and_comes_back_has_the_same_gate() {
-    let (now_there, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (counted, highest) = (Arc::clone(&now_there), Arc::clone(&most));
-    let origin = Origin::answering(move |exchange| {
-        highest.fetch_max(counted.fetch_add(1, SeqCst) + 1, SeqCst);
-        thread::sleep(60 * MS);
-        counted.fetch_sub(1, SeqCst);
-        exchange.reply(b"ok")
-    });
-    let text = gated(&origin, "max_in_flight = 1\nqueue_timeout = \"60s\"", true);
+    let app = Counting::taking(|_| 60 * MS);
+    let gate = "max_in_flight = 1\nqueue_timeout = \"60s\"";
+    let text = gated(&app.origin, gate, true);
     let gateway = Gateway::start(&text);
     let mut clients = connect(&gateway, 16);
     ask(&mut clients[..8], &keyed("aaaabbbb", 0), MS);
@@ -282,7 +273,7 @@ fn an_origin_that_leaves_the_file_and_comes_back_has_the_same_gate() {
     eventually("it is back", || reloads() == 2);
     ask(&mut clients[8..], &keyed("aaaabbbb", 1), MS);
     assert_eq!(statuses(&mut clients), [200; 16]);
-    assert_eq!(most.load(SeqCst), 1);
+    assert_eq!(app.most(), 1);
 }
 
 #[test]

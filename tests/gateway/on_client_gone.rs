@@ -2,34 +2,22 @@
 //!
 //! The client disconnects before.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 use crate::support::frames::{Frames, HEADERS, get, ok, reset};
 use crate::support::{
-    Exchange, FrameOrigin, Gateway, MS, Origin, Raw, eventually, now, one_h2c_origin, one_origin,
+    Counting, Exchange, FrameOrigin, Gateway, MS, Origin, Raw, eventually, now, one_h2c_origin,
+    one_origin,
 };
 
 const MB: usize = 1 << 20;
 const FINISH: &str = "max_in_flight = 1\nqueue_timeout = \"20s\"\non_client_gone = \"finish\"\n";
 
-/// Starts an origin that works for a second on `/slow` in any case, and counts its maximum load.
-fn working() -> (Origin, Arc<AtomicUsize>) {
-    let (now, most) = (AtomicUsize::new(0), Arc::<AtomicUsize>::default());
-    let counted = Arc::clone(&most);
-    let origin = Origin::answering(move |exchange| {
-        let at_once = now.fetch_add(1, Ordering::SeqCst) + 1;
-        counted.fetch_max(at_once, Ordering::SeqCst);
-        let body = exchange.body();
-        if exchange.target().starts_with("/slow") {
-            thread::sleep(1000 * MS);
-        }
-        now.fetch_sub(1, Ordering::SeqCst);
-        body?;
-        exchange.reply(b"ok")
-    });
-    (origin, most)
+/// Starts an origin that works for a second on `/slow`, whatever the client does.
+fn working() -> Counting {
+    let millis = |target: &str| if target.starts_with("/slow") { 1000 } else { 0 };
+    Counting::taking(move |target| millis(target) * MS)
 }
 
 /// Tries each way in which a client can disconnect from a request that is at the origin.
@@ -59,11 +47,12 @@ fn leave(gateway: &Gateway, origin: &Origin) {
 
 #[test]
 fn the_next_request_reaches_the_origin_after_the_answer_to_one_whose_client_left() {
-    let (origin, most) = working();
+    let app = working();
+    let origin = &app.origin;
     let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", FINISH));
-    leave(&gateway, &origin);
+    leave(&gateway, origin);
     assert_eq!(gateway.fetch("/last").status, 200);
-    assert_eq!(most.load(Ordering::SeqCst), 1);
+    assert_eq!(app.most(), 1);
     let (slow, last) = (origin.moments("/slow"), origin.moments("/last"));
     assert_eq!((slow.len(), last.len()), (4, 1));
     for pair in [&slow[..], &last[..]].concat().windows(2) {

@@ -2,13 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Gateway, MS, Origin, all_pass, eventually, free_address, side_by_side,
+    Client, Counting, Gateway, MS, Origin, all_pass, eventually, free_address, side_by_side,
 };
 
 /// Time after which a request that does not wait has long been at its server.
@@ -25,30 +24,9 @@ fn file(servers: &[(SocketAddr, &str)], more: &str) -> String {
     )
 }
 
-/// An origin that counts how many requests it has at once.
-struct Counting {
-    origin: Origin,
-    peak: Arc<AtomicUsize>,
-}
-
-impl Counting {
-    fn start() -> Self {
-        let (here, peak) = (AtomicUsize::new(0), Arc::<AtomicUsize>::default());
-        let most = Arc::clone(&peak);
-        let origin = Origin::answering(move |exchange| {
-            let count = here.fetch_add(1, Ordering::SeqCst) + 1;
-            most.fetch_max(count, Ordering::SeqCst);
-            thread::sleep(10 * MS);
-            // Counted down before the response: the gateway learns of the end later than this.
-            here.fetch_sub(1, Ordering::SeqCst);
-            exchange.reply(b"ok")
-        });
-        Self { origin, peak }
-    }
-
-    fn peak(&self) -> usize {
-        self.peak.load(Ordering::SeqCst)
-    }
+/// Starts an origin that takes 10 ms for each request.
+fn counting() -> Counting {
+    Counting::taking(|_| 10 * MS)
 }
 
 /// Starts an origin that holds requests. Each call of the function releases one.
@@ -78,14 +56,14 @@ fn flood(gateway: &Gateway, clients: usize, requests: usize) {
 
 #[test]
 fn no_server_has_more_requests_than_it_may_and_the_rest_wait_at_the_gate() {
-    let servers = [Counting::start(), Counting::start()];
+    let servers = [counting(), counting()];
     let fields = [", max_in_flight = 3", ", max_in_flight = 2"];
     let of = |nth: usize| (servers[nth].origin.address, fields[nth]);
     let gateway = Gateway::start(&file(&[of(0), of(1)], "queue_timeout = \"1m\""));
     flood(&gateway, 30, 10);
     let arrived: usize = servers.iter().map(|it| it.origin.arrivals().len()).sum();
     assert_eq!(arrived, 300);
-    assert_eq!(servers.map(|it| it.peak()), [3, 2]);
+    assert_eq!(servers.map(|it| it.most()), [3, 2]);
 }
 
 #[test]
@@ -174,12 +152,12 @@ fn a_backup_stands_in_for_a_server_that_is_out() {
 
 #[test]
 fn while_a_server_is_out_the_permits_of_the_others_are_kept() {
-    let (server, missing) = (Counting::start(), free_address());
+    let (server, missing) = (counting(), free_address());
     let two = ", max_in_flight = 2";
     let more = "max_fails = 3\nfail_timeout = \"200ms\"\nqueue_timeout = \"1m\"";
     let gateway = Gateway::start(&file(&[(server.origin.address, two), (missing, two)], more));
     flood(&gateway, 20, 10);
-    assert_eq!(server.peak(), 2);
+    assert_eq!(server.most(), 2);
     assert_eq!(server.origin.arrivals().len(), 200);
 }
 

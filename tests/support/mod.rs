@@ -3,6 +3,7 @@
 mod client;
 pub mod client_certificates;
 pub mod collapse;
+mod counting;
 mod counts;
 mod crowd;
 mod file;
@@ -46,6 +47,7 @@ use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, bind, connect, socket_with};
 
 pub use client::{Client, all_pass, exchange, fetch, fetch_with, over_unix, statuses};
+pub use counting::Counting;
 pub use crowd::Crowd;
 pub use file::{
     file, one_h2c_origin, one_origin, one_zone, servers, start_drip, start_limited, urls, zone,

@@ -1,12 +1,11 @@
 //! Tests of permits of keys in a Redis cluster.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::redis::shared::cluster::nodes::Cluster;
 use crate::redis::shared::in_flight::text;
-use crate::redis::shared::permits::{Counting, busy, pass};
-use crate::support::{Gateway, eventually, half_alone};
+use crate::redis::shared::permits::{busy, pass};
+use crate::support::{Counting, Gateway, eventually, half_alone};
 
 /// The permits of each key are at the node that has its slot, also while the slot moves.
 #[test]
@@ -31,7 +30,7 @@ fn the_permits_of_keys_are_spread_over_a_cluster_and_move_with_their_slots() {
         })
         .collect();
     assert!(nodes.len() > 1, "all are at {nodes:?}");
-    app.counts.most.store(0, Ordering::SeqCst);
+    app.forget_most();
     let (slot, from) = cluster.slot_of(&name("a"));
     busy(&gateways.each_ref().map(|it| (it, 6)), "/40?key=a", || {
         eventually("all are used", || app.here() == 3);

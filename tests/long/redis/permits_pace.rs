@@ -1,8 +1,8 @@
 //! Tests of shared permits together with a shared rate: a request needs both at once.
 
 use crate::programs::redis::Redis;
-use crate::redis::shared::permits::{Counting, busy, pass};
-use crate::support::{Gateway, best_of_three, eventually, half_alone, now};
+use crate::redis::shared::permits::{busy, pass};
+use crate::support::{Counting, Gateway, best_of_three, eventually, half_alone, now};
 
 /// Permits, gateways, busy gateways, clients of each, requests per second, and ms of a request.
 ///

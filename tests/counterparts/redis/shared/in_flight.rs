@@ -2,17 +2,18 @@
 //!
 //! There must never be more requests of a key at once than the limit says.
 
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use super::permits::{Counting, busy, pass};
+use super::permits::{busy, pass};
 use super::relay::Relay;
 use super::{file, millis};
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, MS, best_of_three, eventually, now, quarter_alone};
+use crate::support::{
+    Client, Counting, Gateway, MS, best_of_three, eventually, now, quarter_alone,
+};
 
 /// Returns a file whose limit has `in_flight`.
 pub fn text(app: &Counting, url: &str, more: &str, limit: &str) -> String {
@@ -62,7 +63,7 @@ fn three_gateways_run_as_many_of_a_key_as_may_and_never_more() {
                 gateway.wait_for_line("the changed file is in force");
             }
             pass(500);
-            app.counts.most.store(0, Ordering::SeqCst);
+            app.forget_most();
             pass(day_or_night(700, 1500));
             assert_eq!(app.most(), 2);
             used
@@ -173,7 +174,7 @@ fn without_redis_local_gateways_count_each_for_itself() {
         redis.restart();
         // The gateways share again within two seconds.
         pass(2500);
-        app.counts.most.store(0, Ordering::SeqCst);
+        app.forget_most();
         pass(1500);
         assert_eq!(app.most(), 4);
     });
@@ -258,7 +259,7 @@ fn a_route_with_two_limits_keeps_both_over_all_gateways() {
     // With two keys of a tenant, the tenant's number applies. With one key, the key's number
     // applies.
     for (key, expected) in [("b", 3), ("a", 2)] {
-        app.counts.most.store(0, Ordering::SeqCst);
+        app.forget_most();
         let before = app.all();
         let targets = [
             "/one/20?key=a&tenant=t",

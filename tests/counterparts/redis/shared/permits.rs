@@ -4,8 +4,6 @@
 //! a gateway.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +12,7 @@ use rustix::process::Signal;
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::operator::json;
-use crate::support::{Gateway, Origin, best_of_three, eventually, now, quarter_alone};
+use crate::support::{Counting, Gateway, best_of_three, eventually, now, quarter_alone};
 
 /// Returns a file whose origin has these permits in Redis.
 pub fn file(origin: SocketAddr, url: &str, gate: &str) -> String {
@@ -39,67 +37,9 @@ origin = "app"
     )
 }
 
-/// An origin that counts the requests it has at once. A request for `/60` takes 60 ms.
-pub struct Counting {
-    pub origin: Origin,
-    pub counts: Arc<Counts>,
-}
-
-#[derive(Default)]
-pub struct Counts {
-    here: AtomicUsize,
-    pub most: AtomicUsize,
-    all: AtomicUsize,
-}
-
 impl Counting {
-    pub fn start() -> Self {
-        let counts = Arc::<Counts>::default();
-        let its = Arc::clone(&counts);
-        let origin = Origin::answering(move |exchange| {
-            let here = its.here.fetch_add(1, Ordering::SeqCst) + 1;
-            its.most.fetch_max(here, Ordering::SeqCst);
-            its.all.fetch_add(1, Ordering::SeqCst);
-            let millis = exchange
-                .target()
-                .trim_matches(|c: char| !c.is_ascii_digit());
-            let millis = millis.parse().expect("how many milliseconds it takes");
-            thread::sleep(Duration::from_millis(millis));
-            // The count falls before the response is sent, because the permit may be reused at
-            // once.
-            its.here.fetch_sub(1, Ordering::SeqCst);
-            exchange.reply(b"done")
-        });
-        Self { origin, counts }
-    }
-
     pub fn file(&self, redis: &Redis, gate: &str) -> String {
         file(self.origin.address, &redis.url(), gate)
-    }
-
-    /// Returns the maximum of simultaneous requests so far.
-    pub fn most(&self) -> usize {
-        self.counts.most.load(Ordering::SeqCst)
-    }
-
-    pub fn here(&self) -> usize {
-        self.counts.here.load(Ordering::SeqCst)
-    }
-
-    pub fn all(&self) -> usize {
-        self.counts.all.load(Ordering::SeqCst)
-    }
-
-    /// Returns the mean number of simultaneous requests over a span, sampled every millisecond.
-    #[allow(clippy::cast_precision_loss)]
-    pub fn mean(&self, span: Duration) -> f64 {
-        let (began, mut sum, mut looks) = (now(), 0, 0_u32);
-        while began.elapsed() < span {
-            sum += self.here();
-            looks += 1;
-            thread::sleep(Duration::from_millis(1));
-        }
-        sum as f64 / f64::from(looks)
     }
 }
 
@@ -147,7 +87,7 @@ fn three_gateways_use_all_permits_of_the_origin_and_never_more() {
             });
             // The earlier requests have ended.
             pass(day_or_night(600, 150));
-            app.counts.most.store(0, Ordering::SeqCst);
+            app.forget_most();
             pass(day_or_night(700, 1500));
             assert!((1..=4).contains(&app.most()), "{} at once", app.most());
             used

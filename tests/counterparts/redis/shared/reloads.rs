@@ -3,11 +3,11 @@
 //! None of its permits are withheld.
 
 use super::busy;
-use super::permits::{Counting, pass, permit_count};
+use super::permits::{pass, permit_count};
 use crate::programs::redis::Redis;
 use crate::support::night::day_or_night;
 use crate::support::operator::{json, keys};
-use crate::support::{Gateway, MS, eventually, now};
+use crate::support::{Counting, Gateway, MS, eventually, now};
 
 /// Returns files with another timeout, and with another user of the same Redis.
 ///

@@ -5,10 +5,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::in_flight::text;
-use super::permits::{Counting, pass};
+use super::permits::pass;
 use crate::programs::redis::Redis;
 use crate::support::operator::json;
-use crate::support::{Client, Gateway, assert_contains, eventually, side_by_side};
+use crate::support::{Client, Counting, Gateway, assert_contains, eventually, side_by_side};
 
 /// Returns evidence and remedy of the current headline.
 fn headline(gateway: &Gateway) -> String {
