@@ -1,6 +1,5 @@
 //! Tests of what the operator sees of collapsed requests.
 
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -22,12 +21,6 @@ fn collapsing(plain: &str, collapse: &str) -> String {
 
 fn shared(gateway: &Gateway) -> Value {
     api(gateway, "/api/origins")["origins"][0]["shared"].clone()
-}
-
-fn top(gateway: &Gateway) -> String {
-    let mut top = Command::new(env!("CARGO_BIN_EXE_drip"));
-    let top = top.args(["top", &gateway.site.admin.to_string()]).output();
-    String::from_utf8(top.expect("it runs").stdout).expect("text")
 }
 
 #[test]
@@ -94,7 +87,7 @@ fn what_is_received_sent_and_kept_is_shown_while_a_route_collapses() {
     }
     assert_eq!(asked, 15);
     assert!(wait.is_some_and(|it| (0.25..5.0).contains(&it)), "{wait:?}");
-    let shown = top(&gateway);
+    let shown = gateway.top();
     assert_contains!(shown, "shared  received  sent", "93.3 %");
 
     gateway.site.write(&plain);
@@ -103,7 +96,7 @@ fn what_is_received_sent_and_kept_is_shown_while_a_route_collapses() {
     assert_eq!(kept(), Value::Null);
     assert_eq!(shared(&gateway), Value::Null);
     eventually("a sample without it", || {
-        !top(&gateway).contains("shared  ")
+        !gateway.top().contains("shared  ")
     });
 
     // The new file starts without the old counts and kept responses.

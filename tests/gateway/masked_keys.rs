@@ -9,8 +9,7 @@ use crate::gateway::history::nth_change;
 use crate::support::live::Listener;
 use crate::support::operator::{self, ask, delete, json, parse, post, undo};
 use crate::support::{
-    Answer, Client, Gateway, Origin, all_pass, assert_contains, drip, eventually, one_origin,
-    whole_lines,
+    Answer, Client, Gateway, Origin, all_pass, assert_contains, eventually, one_origin, whole_lines,
 };
 
 /// Part of each key, and of nothing else.
@@ -171,25 +170,19 @@ pub(super) fn read_samples(gateway: &Gateway, shown: &mut Shown) {
     let mut live = Listener::connect(gateway, "", "");
     shown.add("history of the stream", &live.next().data);
     shown.add("sample", &live.next().data);
-    let admin = format!("http://{}", gateway.site.admin);
-    let top = drip().args(["top", "--once", &admin]).output();
-    let top = top.expect("it runs");
-    assert!(top.status.success(), "{top:?}");
-    shown.add("drip top", &String::from_utf8_lossy(&top.stdout));
+    shown.add("drip top", &gateway.top());
 }
+
+/// Parts of lines of the log.
+#[rustfmt::skip]
+const EVENTS: [&str; 8] = [
+    "limiting requests", "delaying requests", "the origin's gate rejects", "override set",
+    "override expired", "override undone", "the changed file is in force", "is in the plans",
+];
 
 /// Reads both logs.
 fn read_logs(gateway: &Gateway, shown: &mut Shown) {
-    for event in [
-        "limiting requests",
-        "delaying requests",
-        "the origin's gate rejects",
-        "override set",
-        "override expired",
-        "override undone",
-        "the changed file is in force",
-        "is in the plans",
-    ] {
+    for event in EVENTS {
         gateway.wait_for_line(event);
         let lines = gateway.log_lines().into_iter().map(|(_, line)| line);
         let lines: Vec<_> = lines.filter(|line| line.contains(event)).collect();
@@ -204,16 +197,10 @@ fn read_logs(gateway: &Gateway, shown: &mut Shown) {
 }
 
 /// Outputs that never show a key.
+#[rustfmt::skip]
 const WITHOUT_KEYS: [&str; 9] = [
-    "the answer to an override",
-    "/api/zones",
-    "/api/zones/z",
-    "/api/routes",
-    "/api/store",
-    "/api/headline",
-    "/",
-    "/healthz",
-    "/readyz",
+    "the answer to an override", "/api/zones", "/api/zones/z", "/api/routes", "/api/store",
+    "/api/headline", "/", "/healthz", "/readyz",
 ];
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::live::Listener;
 use crate::support::operator::{json, keys};
 use crate::support::{
-    Answer, Client, Gateway, MS, Origin, all_pass, drip, eventually, make_fifo, now, one_zone,
+    Answer, Client, Gateway, MS, Origin, all_pass, eventually, make_fifo, now, one_zone,
 };
 
 /// Returns a zone of one request per hour, `burst` 4, with these plans.
@@ -269,9 +269,7 @@ fn the_plan_of_each_waiting_key_is_reported() {
     });
     assert_eq!(json(&gateway, "/api/zones/z")["plans"][0], plan);
 
-    let address = gateway.site.admin.to_string();
-    let output = drip().args(["top", &address]).output().expect("it runs");
-    let shown = String::from_utf8(output.stdout).expect("text");
+    let shown = gateway.top();
     let row = |first: &str, last: &str| {
         let mut rows = shown.lines().map(|line| line.split_whitespace().collect());
         rows.any(|row: Vec<_>| row.first() == Some(&first) && row.ends_with(&["gold", last]))

@@ -265,6 +265,14 @@ impl Gateway {
         Some(fetch(self.site.admin, path))
     }
 
+    /// Returns what `drip top` prints into a pipe.
+    pub fn top(&self) -> String {
+        let top = drip().args(["top", &self.site.admin.to_string()]).output();
+        let top = top.expect("it runs");
+        assert!(top.status.success(), "{top:?}");
+        String::from_utf8(top.stdout).expect("text")
+    }
+
     pub fn metrics(&self) -> Metrics {
         Metrics(self.admin("/metrics").expect("an admin port").text())
     }

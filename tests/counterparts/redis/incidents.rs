@@ -12,7 +12,7 @@ use driver::{Incident, Is, RULE, Rule, Series, Severity};
 
 use crate::programs::redis::Redis;
 use crate::support::operator::json;
-use crate::support::{Client, Done, Gateway, Origin, drip, file};
+use crate::support::{Client, Done, Gateway, Origin, file};
 
 const STORE_OUT: Rule = Rule {
     severity: Severity::Bad,
@@ -55,10 +55,7 @@ fn lost_redis_is_reported_with_its_effects() {
         let title = headline["title"].as_str().expect("a title");
         // The seconds in the title change.
         let title = title.trim_end_matches(|c: char| c.is_ascii_digit() || " .ms".contains(c));
-        let mut top = drip();
-        top.arg("top").arg(gateway.site.admin.to_string());
-        let output = top.output().expect("it runs");
-        let top = String::from_utf8_lossy(&output.stdout);
+        let top = gateway.top();
         assert!(top.contains(title), "no {title:?} in {top}");
         incident.end(|| redis.restart());
     });

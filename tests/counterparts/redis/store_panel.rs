@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::programs::redis::Redis;
 use crate::support::live::Listener;
 use crate::support::operator::json;
-use crate::support::{Gateway, Origin, drip, eventually, one_zone};
+use crate::support::{Gateway, Origin, eventually, one_zone};
 
 #[test]
 fn a_stopped_store_is_reported_in_api_sample_and_top() {
@@ -55,11 +55,7 @@ fn a_stopped_store_is_reported_in_api_sample_and_top() {
     assert_eq!(seen["up"], false);
     assert!(seen["out_for"].as_f64() > Some(0.0), "{seen}");
     assert_eq!(seen["reason"], out["reason"]);
-    let top = drip()
-        .args(["top", &gateway.site.admin.to_string()])
-        .output()
-        .expect("top");
-    let text = String::from_utf8_lossy(&top.stdout);
+    let text = gateway.top();
     let is_out = text.lines().any(|line| line.starts_with("store OUT for "));
     assert!(is_out, "{text}");
 }

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::programs::redis::Redis;
 use crate::support::live::{Event, Listener};
-use crate::support::operator::{ask, json};
-use crate::support::{Client, Gateway, HoldingOrigin, alone, drip, eventually};
+use crate::support::operator::{ask, json, put};
+use crate::support::{Client, Gateway, HoldingOrigin, alone, eventually};
 
 /// Maximum number of runs of the script, which must fall between two samples.
 const TRIES: usize = 20;
@@ -92,21 +92,9 @@ limits = [{{ zone = "s", burst = 1, nodelay = true }}]
 }
 
 /// Paths that are compared, besides metrics, samples and `drip top`.
-const PATHS: [&str; 13] = [
-    "/healthz",
-    "/readyz",
-    "/api/zones",
-    "/api/zones/z/keys",
-    "/api/zones/z/keys?sort=requests",
-    "/api/zones/z/keys?sort=rejections",
-    "/api/zones/z/keys?sort=wait",
-    "/api/zones/z/overrides",
-    "/api/config",
-    "/api/origins",
-    "/api/headline",
-    "/api/routes",
-    "/api/store",
-];
+const PATHS: &str = "/healthz /readyz /api/zones /api/zones/z/keys /api/zones/z/keys?sort=requests \
+    /api/zones/z/keys?sort=rejections /api/zones/z/keys?sort=wait /api/zones/z/overrides \
+    /api/config /api/origins /api/headline /api/routes /api/store";
 
 #[test]
 fn a_run_is_shown_the_same() {
@@ -163,12 +151,7 @@ fn traffic(gateway: &Gateway, origin: &HoldingOrigin) -> Vec<Client> {
     eventually("one waits", || depth() == 1);
     assert_eq!([(); 2].map(|()| status("/?key=a")), [429; 2]);
     let body = r#"{"rate": "1000r/s", "for": "1h"}"#;
-    let length = body.len();
-    let fields = format!("Content-Length: {length}\r\n\r\n{body}");
-    let path = "/api/zones/z/keys/a/override";
-    let mut client = Client::connect(gateway.site.admin);
-    client.send(format!("PUT {path} HTTP/1.1\r\nHost: localhost\r\n{fields}").as_bytes());
-    assert_eq!(client.answer().status, 200);
+    put(gateway, "/api/zones/z/keys/a/override", body);
     assert_eq!(delayed.answer().status, 200);
 
     // One of these requests still waits in the zone at the end.
@@ -196,7 +179,7 @@ fn traffic(gateway: &Gateway, origin: &HoldingOrigin) -> Vec<Client> {
 fn shown(gateway: &Gateway, names: &[(String, &str)], samples: [&Event; 2]) {
     let get = |path: &str| ask(gateway, "GET", path, "").text();
     let mut api = String::new();
-    for path in PATHS {
+    for path in PATHS.split(' ') {
         let text = get(path);
         let text = if path.starts_with("/api") {
             mask::json(&text)
@@ -217,10 +200,6 @@ fn shown(gateway: &Gateway, names: &[(String, &str)], samples: [&Event; 2]) {
     }
     let metrics = mask::text(&mask::metrics(&get("/metrics")), names);
     check("metrics.txt", &metrics);
-    let top = drip()
-        .args(["top", &gateway.site.admin.to_string()])
-        .output();
-    let top = top.expect("it runs").stdout;
-    let top = mask::text(&String::from_utf8_lossy(&top), names);
+    let top = mask::text(&gateway.top(), names);
     check("top.txt", &mask::columns(&top));
 }
