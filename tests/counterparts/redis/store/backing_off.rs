@@ -4,17 +4,15 @@ use gateway::store::Claim;
 use limit::Algorithm;
 
 use super::grid::{claim, class};
-use super::server::{Server, run};
+use super::server::in_redis;
 use super::{at, pace};
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
 #[test]
 fn a_part_that_has_changed_counts_from_the_last_turn_on() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
+    in_redis(async |server, store| {
+        let (grid, pace) = (server.key(), pace("100r/s", LEAKY, 0));
         let ask = async |gateway, part, keys, millis| -> Vec<u128> {
             let waits = [class(1, 1, keys)];
             let classes = if keys > 0 { &waits[..] } else { &[] };
@@ -39,10 +37,8 @@ fn a_part_that_has_changed_counts_from_the_last_turn_on() {
 #[test]
 fn who_backs_off_alone_goes_on_also_where_its_turns_are_further_apart_than_slots_are_granted_ahead()
 {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("20r/s", LEAKY, 0));
+    in_redis(async |server, store| {
+        let (grid, pace) = (server.key(), pace("20r/s", LEAKY, 0));
         let waits = [class(1, 1, 1)];
         let mut slots = Vec::new();
         for millis in (0..10_000).step_by(25) {

@@ -3,41 +3,32 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gateway::store::{Error, Join, Store, StoreAnswer, form};
+use gateway::store::{Error, Store, StoreAnswer, form};
 use limit::Algorithm;
 
-use super::server::{Server, run};
-use super::{ask, at, nodelay, pace, waiting};
+use super::server::{Server, in_redis, run};
+use super::{ask, at, join, nodelay, pace, waiting};
 use crate::programs::redis::Redis;
+
+fn is_charged(answer: &Result<StoreAnswer, Error>) -> bool {
+    answer.as_ref().expect("an answer").charge.is_some()
+}
 
 #[test]
 fn a_held_request_gets_its_slot_by_the_rate_of_its_own_gateway() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
+    in_redis(async |server, store| {
         let algorithm = Algorithm::LeakyBucket;
         // Within a minute, the slow rate admits one request, and the fast rate admits all.
         for (own, newer, most) in [("1r/m", "1000r/s", 3), ("1000r/s", "1r/m", 12)] {
             let (own, newer) = (pace(own, algorithm, 1), pace(newer, algorithm, 2));
             let key = server.key();
-            let join = |pace, limit| Join {
-                key: &key,
-                algorithm,
-                pace,
-                limit,
-                at: Some(at(0)),
-            };
+            let join = |pace, limit| join(&key, algorithm, pace, limit, Some(at(0)));
             ask(&store, join(&newer, waiting(2)))
                 .await
                 .expect("an answer");
             let all = [join(&own, waiting(2).with_above_burst(9)); 20];
             let answers = store.decide(&all).await;
-            let accepted = |it: &Result<StoreAnswer, Error>| {
-                it.as_ref()
-                    .map(|it| it.charge.is_some())
-                    .expect("an answer")
-            };
-            let accepted = answers.iter().filter(|it| accepted(it)).count();
+            let accepted = answers.iter().filter(|it| is_charged(it)).count();
             assert_eq!(accepted, most - 1, "{:?}", own.rate());
         }
     });
@@ -56,18 +47,10 @@ fn commands(server: &Server) -> BTreeMap<String, u64> {
 
 #[test]
 fn a_batch_reads_and_writes_each_key_once() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
+    in_redis(async |server, store| {
         let pace = pace("1000r/s", Algorithm::LeakyBucket, 0);
         let keys: Vec<_> = (0..130).map(|_| server.key()).collect();
-        let join = |key, burst| Join {
-            key,
-            algorithm: Algorithm::LeakyBucket,
-            pace: &pace,
-            limit: waiting(burst),
-            at: None,
-        };
+        let join = |key, burst| join(key, Algorithm::LeakyBucket, &pace, waiting(burst), None);
         // This call loads the scripts.
         ask(&store, join(&keys[0], 9)).await.expect("an answer");
         let () = server.ask("CONFIG RESETSTAT", &[]);
@@ -78,12 +61,8 @@ fn a_batch_reads_and_writes_each_key_once() {
             .map(|(key, burst)| join(key, burst))
             .collect();
         let answers = store.decide(&all).await;
-        assert!(
-            answers
-                .iter()
-                .all(|it| it.as_ref().is_ok_and(|it| it.charge.is_some()))
-        );
-        let counted = commands(&server);
+        assert!(answers.iter().all(is_charged));
+        let counted = commands(server);
         let count = |name: &str| counted.get(name).copied().unwrap_or_default();
         // A call has at most 64 keys.
         let expected = [("evalsha", 3), ("mget", 3), ("set", 130), ("time", 3)];
@@ -97,19 +76,11 @@ fn a_batch_reads_and_writes_each_key_once() {
 #[test]
 fn of_a_long_log_a_batch_reads_and_writes_only_parts() {
     const SECONDS: u64 = 1000;
-    let server = Server::start();
-    run(async {
-        let store = server.store();
+    in_redis(async |server, store| {
         let algorithm = Algorithm::SlidingWindowLog;
         let pace = pace("2000r/2000s", algorithm, 0);
         let key = server.key();
-        let join = |millis| Join {
-            key: &key,
-            algorithm,
-            pace: &pace,
-            limit: nodelay(1999),
-            at: Some(at(millis)),
-        };
+        let join = |millis| join(&key, algorithm, &pace, nodelay(1999), Some(at(millis)));
         for second in 0..SECONDS {
             let answer = ask(&store, join(1000 * second)).await.expect("an answer");
             assert!(answer.charge.is_some());
@@ -127,7 +98,7 @@ fn of_a_long_log_a_batch_reads_and_writes_only_parts() {
             let answer = ask(&store, join(1000 * second)).await.expect("an answer");
             assert!(answer.charge.is_some());
         }
-        let counted = commands(&server);
+        let counted = commands(server);
         let count = |name: &str| counted.get(name).copied().unwrap_or_default();
         assert_eq!(count("evalsha"), SECONDS);
         for (name, most) in [
@@ -151,9 +122,7 @@ fn of_a_long_log_a_batch_reads_and_writes_only_parts() {
 
 #[test]
 fn a_key_of_others_is_refused_alone_and_left_as_it_is() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
+    in_redis(async |server, store| {
         // State written by the previous version must be ignored.
         let old = b"3|0|1800000000000000|1800000000000003|-|1000000000;10000;1000000;10;10r/s|0|0";
         let () = server.ask("SET drip:text", &[b"by others"]);
@@ -170,13 +139,7 @@ fn a_key_of_others_is_refused_alone_and_left_as_it_is() {
             let joins: Vec<_> = keys
                 .iter()
                 .flat_map(|key| [*key; 2])
-                .map(|key| Join {
-                    key,
-                    algorithm,
-                    pace: &pace,
-                    limit: nodelay(0),
-                    at: None,
-                })
+                .map(|key| join(key, algorithm, &pace, nodelay(0), None))
                 .collect();
             for round in 0..2 {
                 let answers = store.decide(&joins).await;
@@ -214,13 +177,7 @@ fn a_node_of_a_cluster_that_is_asked_alone_decides_on_all_keys_it_has() {
         let store = Store::new(url, "drip:", Duration::from_secs(10));
         let pace = pace("1r/h", Algorithm::LeakyBucket, 0);
         let keys: Vec<_> = (0..50).map(|nth| format!("z:{nth}").into_bytes()).collect();
-        let join = |key| Join {
-            key,
-            algorithm: Algorithm::LeakyBucket,
-            pace: &pace,
-            limit: nodelay(1),
-            at: None,
-        };
+        let join = |key| join(key, Algorithm::LeakyBucket, &pace, nodelay(1), None);
         let joins: Vec<_> = keys.iter().map(|key| join(key)).collect();
         // All batches are sent before the first is refused.
         let batches = [(); 3].map(|()| store.decide(&joins));

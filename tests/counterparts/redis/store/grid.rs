@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gateway::store::{Claim, Error, GRID_FORM, Store, StoreRate};
+use gateway::store::{Claim, Error, GRID_FORM, StoreRate};
 use limit::{Algorithm, ClassDemand};
 
-use super::server::{Server, run};
+use super::server::in_redis;
 use super::{at, pace};
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
@@ -44,10 +44,8 @@ pub fn claim<'a>(
 ///
 /// Each gateway has the given number of waiting keys in class 1, and claims slots every 10 ms.
 fn simulate(rate: &str, all: &[(u64, u64)], end: u64) -> BTreeMap<u128, u64> {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace(rate, LEAKY, 0));
+    in_redis(async |server, store| {
+        let (grid, pace) = (server.key(), pace(rate, LEAKY, 0));
         let mut slots = BTreeMap::new();
         for millis in 0..end {
             for (gateway, keys) in all {
@@ -97,17 +95,15 @@ fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
         // The second after the first span.
         let got = count(&slots, 1, 100, 1100);
         let expected = usize::try_from(1_000_000 / interval / 6).expect("few");
-        let is_right = got.abs_diff(expected) <= slack;
-        assert!(is_right, "{rate}: {got}, not {expected}");
+        let is_as_weighted = got.abs_diff(expected) <= slack;
+        assert!(is_as_weighted, "{rate}: {got}, not {expected}");
     }
 }
 
 #[test]
 fn the_table_of_gateways_is_bounded() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
+    in_redis(async |server, store| {
+        let (grid, pace) = (server.key(), pace("100r/s", LEAKY, 0));
         let waits = [class(1, 1, 1)];
         let mut last = 0;
         for (gateway, millis) in (0..1100).map(|nth| (nth, 0)).chain([(2000, 1)]) {
@@ -120,10 +116,8 @@ fn the_table_of_gateways_is_bounded() {
 
 #[test]
 fn classes_have_their_parts_first_and_keys_within_them() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
+    in_redis(async |server, store| {
+        let (grid, pace) = (server.key(), pace("100r/s", LEAKY, 0));
         // Classes 8 : 1. In the first class one gateway has 3 keys of 4; in the second it has all.
         let one = [class(1, 8, 3), class(2, 1, 5)];
         let other = [class(1, 8, 1)];
@@ -149,10 +143,8 @@ fn classes_have_their_parts_first_and_keys_within_them() {
 
 #[test]
 fn the_rate_of_the_newest_file_is_in_force() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let store = server.store();
+    in_redis(async |server, store| {
+        let grid = server.key();
         let (old, new) = (pace("10r/s", LEAKY, 100), pace("1000r/s", LEAKY, 200));
         let waits = [class(1, 1, 1)];
         let ask = async |pace, millis| {
@@ -174,10 +166,8 @@ fn the_rate_of_the_newest_file_is_in_force() {
 
 #[test]
 fn a_clock_that_is_set_back_stops_nobody() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let (store, pace) = (server.store(), pace("100r/s", LEAKY, 0));
+    in_redis(async |server, store| {
+        let (grid, pace) = (server.key(), pace("100r/s", LEAKY, 0));
         let waits = [class(1, 1, 1)];
         let ask = async |millis| {
             let claim = claim(&grid, 1, &pace, 5, &waits, millis);
@@ -193,10 +183,8 @@ fn a_clock_that_is_set_back_stops_nobody() {
 
 #[test]
 fn another_use_of_the_key_is_refused_and_left_alone() {
-    let server = Server::start();
-    let grid = server.key();
-    run(async {
-        let store: Store = server.store();
+    in_redis(async |server, store| {
+        let grid = server.key();
         let pace = pace("100r/s", LEAKY, 0);
         let name = format!("{}.{GRID_FORM}", String::from_utf8_lossy(&grid));
         let claim = Claim {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use gateway::store::{Error, Join, Store};
 use limit::{Algorithm, Verdict};
 
-use super::server::{Server, run, timed};
-use super::{ask, nodelay, pace, waiting};
+use super::server::{Server, in_redis, run, timed};
+use super::{ask, join, nodelay, pace, waiting};
 use crate::redis::shared::relay::Relay;
 
 fn passes(verdict: Verdict) -> bool {
@@ -22,13 +22,7 @@ fn many_at_once_never_exceed_the_limit() {
             run(async {
                 let store = Store::new(url.parse().unwrap(), "drip:", Duration::from_secs(20));
                 let pace = pace("100r/366d", algorithm, 0);
-                let join = Join {
-                    key: &key,
-                    algorithm,
-                    pace: &pace,
-                    limit: nodelay(99),
-                    at: None,
-                };
+                let join = join(&key, algorithm, &pace, nodelay(99), None);
                 let mut passed = 0;
                 for batch in [1, 9, 90, 100, 300, 500] {
                     let answers = store.decide(&vec![join; batch]).await;
@@ -48,19 +42,11 @@ fn many_at_once_never_exceed_the_limit() {
 
 #[test]
 fn idle_keys_vanish_by_themselves() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
+    in_redis(async |server, store| {
         for (_, algorithm) in Algorithm::NAMED {
             let key = server.key();
             let pace = pace("5r/s", algorithm, 0);
-            let join = Join {
-                key: &key,
-                algorithm,
-                pace: &pace,
-                limit: nodelay(4),
-                at: None,
-            };
+            let join = join(&key, algorithm, &pace, nodelay(4), None);
             ask(&store, join).await.unwrap();
             let name = [b"drip:".as_slice(), &key].concat();
             let left: i64 = server.ask("PTTL", &[&name]);
@@ -89,13 +75,7 @@ fn a_gateway_never_calls_a_script_before_it_has_sent_it() {
             for (_, algorithm) in Algorithm::NAMED {
                 let key = server.key();
                 let pace = pace("1r/s", algorithm, 0);
-                let join = Join {
-                    key: &key,
-                    algorithm,
-                    pace: &pace,
-                    limit: nodelay(1),
-                    at: None,
-                };
+                let join = join(&key, algorithm, &pace, nodelay(1), None);
                 // The calls share the connection, so the second one is sent before the first is
                 // answered.
                 let (one, other) = (&[join; 1], &[join; 2]);
@@ -123,24 +103,15 @@ fn a_thousand_joins_are_one_round_trip() {
         let store = Store::new(url.parse().unwrap(), "drip:", Duration::from_secs(10));
         let keys: Vec<_> = (0..1000).map(|_| server.key()).collect();
         let pace = pace("1r/s", Algorithm::LeakyBucket, 0);
-        let join = |key| Join {
-            key,
-            algorithm: Algorithm::LeakyBucket,
-            pace: &pace,
-            limit: waiting(9),
-            at: None,
-        };
+        let join = |key| join(key, Algorithm::LeakyBucket, &pace, waiting(9), None);
         // The first call connects and loads the scripts.
         ask(&store, join(&keys[0])).await.unwrap();
         let joins: Vec<_> = keys.iter().map(|key| join(key)).collect();
         let (answers, took) = timed(store.decide(&joins)).await;
         assert!(answers.iter().all(Result::is_ok));
         // Duration of a thousand decisions without the latency, on a machine as busy as this one.
-        let near = Store::new(
-            server.url().parse().unwrap(),
-            "drip:",
-            Duration::from_secs(10),
-        );
+        let url = server.url().parse().unwrap();
+        let near = Store::new(url, "drip:", Duration::from_secs(10));
         ask(&near, join(&keys[0])).await.unwrap();
         let (_, alone) = timed(near.decide(&joins)).await;
         let is_one_way = took >= 2 * way && took < 4 * way + 2 * alone;
@@ -151,21 +122,12 @@ fn a_thousand_joins_are_one_round_trip() {
 #[test]
 fn failures_are_reported_in_time_and_end_with_their_cause() {
     run(async {
-        let key = b"zone:key";
         let pace = pace("1r/s", Algorithm::TokenBucket, 0);
-        let join = Join {
-            key,
-            algorithm: Algorithm::TokenBucket,
-            pace: &pace,
-            limit: nodelay(9),
-            at: None,
-        };
+        let join = join(b"zone:key", Algorithm::TokenBucket, &pace, nodelay(9), None);
         let nowhere = "redis+unix:///nowhere/at/all".parse().unwrap();
         let nobody = Store::new(nowhere, "", Duration::from_secs(1));
-        assert!(matches!(
-            ask(&nobody, join).await,
-            Err(Error::Unreachable(_))
-        ));
+        let answer = ask(&nobody, join).await;
+        assert!(matches!(answer, Err(Error::Unreachable(_))));
 
         let server = Server::start();
         let url = server.url().parse().unwrap();
@@ -212,14 +174,7 @@ fn a_redis_that_is_too_small_drops_keys_and_goes_on_deciding() {
     run(async {
         let store = server.store();
         let pace = pace("100r/h", Algorithm::LeakyBucket, 0);
-        let limit = nodelay(99);
-        let join = |key| Join {
-            key,
-            algorithm: Algorithm::LeakyBucket,
-            pace: &pace,
-            limit,
-            at: None,
-        };
+        let join = |key| join(key, Algorithm::LeakyBucket, &pace, nodelay(99), None);
         // This key takes an hour to drain, and the others half a minute.
         let busy = server.key();
         let passed = store.decide(&vec![join(&busy); 200]).await;

@@ -45,7 +45,24 @@ fn at(millis: u64) -> Moment {
     Moment::from_nanos(1_800_000_000_000_000_000 + millis * 1_000_000)
 }
 
-/// Sends a single join, now unless a time is given.
+/// Returns a join at a time, or now.
+fn join<'a>(
+    key: &'a [u8],
+    algorithm: Algorithm,
+    pace: &'a StoreRate,
+    limit: Limit,
+    at: Option<Moment>,
+) -> Join<'a> {
+    Join {
+        key,
+        algorithm,
+        pace,
+        limit,
+        at,
+    }
+}
+
+/// Sends a single join.
 async fn ask(store: &Store, join: Join<'_>) -> Result<StoreAnswer, Error> {
     store.decide(&[join]).await.remove(0)
 }

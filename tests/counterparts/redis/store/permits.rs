@@ -7,7 +7,7 @@ use gateway::store::{Error, PermitsCall, Store};
 use limit::{KnownMembers, PoolCall, PoolReply};
 
 use super::at;
-use super::server::{Server, run};
+use super::server::in_redis;
 use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 
@@ -174,6 +174,19 @@ impl Pool<'_> {
     }
 }
 
+/// Returns a call of a gateway that uses all permits that it holds, and can use `usable`.
+fn wants(number: u64, held: usize, usable: usize) -> PoolCall {
+    PoolCall {
+        number,
+        held,
+        in_use: held,
+        usable,
+        requested: usable,
+        weight: 1,
+        ..PoolCall::default()
+    }
+}
+
 /// Runs gateways that take, return, vanish and come back. Returns the number of permits granted.
 async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
     let mut pool = Pool {
@@ -186,14 +199,7 @@ async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
         rng: Rng::of(seed, 0),
         lent: 0,
     };
-    let first = PoolCall {
-        number: 1,
-        usable: 3,
-        requested: 3,
-        weight: 1,
-        ..PoolCall::default()
-    };
-    let reply = pool.ask(99, first).await.expect("it answers");
+    let reply = pool.ask(99, wants(1, 0, 3)).await.expect("it answers");
     assert!(reply.counts.is_recovering && reply.leased == 0, "{reply:?}");
     pool.now += LEASE + 1;
     for _ in 0..STEPS {
@@ -210,23 +216,14 @@ async fn history(store: &Store, name: &[u8], seed: u64) -> usize {
     }
     // All gateways but one leave, with requests still running. The rest is granted to the last one.
     pool.now += LEASE + ORPHAN;
-    let all = PoolCall {
-        number: 1,
-        usable: 20,
-        requested: 20,
-        weight: 1,
-        ..PoolCall::default()
-    };
-    let reply = pool.ask(7, all).await.expect("it answers");
+    let reply = pool.ask(7, wants(1, 0, 20)).await.expect("it answers");
     assert_eq!(reply.leased, pool.most.0, "{reply:?}");
     pool.lent
 }
 
 #[test]
 fn random_histories_are_counted_as_by_a_naive_pool() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
+    in_redis(async |server, store| {
         let (mut lent, histories) = (0, day_or_night(15, 40));
         for seed in 0..histories {
             println!("history {seed}");
@@ -240,34 +237,19 @@ fn random_histories_are_counted_as_by_a_naive_pool() {
 /// A gateway that is silent for longer than its lease and `orphan` has no permits.
 #[test]
 fn a_lease_ends_when_it_says() {
-    let server = Server::start();
-    run(async {
-        let (store, name) = (server.store(), server.key());
-        let wants = |number, held| PoolCall {
-            number,
-            held,
-            in_use: held,
-            usable: 4,
-            requested: 4,
-            weight: 1,
-            ..PoolCall::default()
-        };
+    in_redis(async |server, store| {
+        let name = server.key();
         let pool = (&store, &name[..], (4, 0));
         let ask = async |gateway: u64, call: PoolCall, millis: u64| {
             let answer = ask(pool, gateway, call, millis).await;
             answer.expect("it answers")
         };
-        ask(1, wants(1, 0), 0).await;
-        let reply = ask(1, wants(2, 0), LEASE).await;
+        ask(1, wants(1, 0, 4), 0).await;
+        let reply = ask(1, wants(2, 0, 4), LEASE).await;
         assert_eq!((reply.leased, reply.counts.free), (4, 0));
         let ends = 2 * LEASE;
         let counts = async |number, millis| {
-            let idle = PoolCall {
-                number,
-                weight: 1,
-                ..PoolCall::default()
-            };
-            let counts = ask(2, idle, millis).await.counts;
+            let counts = ask(2, wants(number, 0, 0), millis).await.counts;
             (counts.held, counts.withheld, counts.free)
         };
         assert_eq!(counts(1, ends - 1).await, (4, 0, 0));
@@ -283,9 +265,8 @@ fn a_lease_ends_when_it_says() {
 /// first, and then each.
 #[test]
 fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
-    let server = Server::start();
-    run(async {
-        let (store, name) = (server.store(), server.key());
+    in_redis(async |server, store| {
+        let name = server.key();
         let pool = (&store, &name[..], (12, 0));
         let ask = async |gateway: u64, call: PoolCall, millis: u64| {
             let answer = ask(pool, gateway, call, millis).await;
@@ -293,21 +274,15 @@ fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
         };
         let mut held = [0_usize; 3];
         let mut now = 0;
-        let mut round = async |of_all: [Option<usize>; 3], wants: [usize; 3], all: usize| {
+        let mut round = async |of_all: [Option<usize>; 3], usable: [usize; 3], all: usize| {
             let mut last = PoolReply::default();
             for _ in 0..all {
                 for nth in 0..3_usize {
                     now += 20;
-                    let usable = wants[nth];
                     let call = PoolCall {
-                        number: now,
-                        held: held[nth],
-                        in_use: held[nth].min(usable),
+                        in_use: held[nth].min(usable[nth]),
                         lowered_maximum: of_all[nth],
-                        usable,
-                        requested: usable,
-                        weight: 1,
-                        ..PoolCall::default()
+                        ..wants(now, held[nth], usable[nth])
                     };
                     last = ask(nth as u64, call, now).await;
                     // Permits above the limit are returned before the next call.
@@ -330,22 +305,14 @@ fn a_maximum_lowered_by_back_off_applies_to_all_gateways_together() {
         // The second gateway vanishes, and may use six. Besides those, five are granted.
         now += LEASE + 1;
         let own = PoolCall {
-            number: now,
-            held: 6,
-            in_use: 6,
             lowered_maximum: Some(5),
-            usable: 12,
-            requested: 12,
-            weight: 1,
-            ..PoolCall::default()
+            ..wants(now, 6, 12)
         };
         let reply = ask(2, own, now - LEASE / 2).await;
         assert_eq!((reply.leased, reply.keeps), (6, 0), "{reply:?}");
         let less = PoolCall {
-            number: now + 1,
-            held: 5,
-            in_use: 5,
-            ..own
+            lowered_maximum: Some(5),
+            ..wants(now + 1, 5, 12)
         };
         let reply = ask(2, less, now).await;
         let counts = reply.counts;

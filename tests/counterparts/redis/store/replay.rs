@@ -3,6 +3,7 @@
 use gateway::store::{self, Join, Refund, Store, StoreRate};
 use limit::{self, Account, Algorithm, Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Verdict};
 
+use super::join;
 use super::server::{Server, run};
 
 /// A join, optionally with a change of an earlier charge just before it.
@@ -165,13 +166,7 @@ struct InRedis<'a> {
 
 impl InRedis<'_> {
     fn join<'a>(&'a self, step: &Step<'a>, limit: Limit) -> Join<'a> {
-        Join {
-            key: self.key,
-            algorithm: self.algorithm,
-            pace: step.pace,
-            limit,
-            at: Some(step.now),
-        }
+        join(self.key, self.algorithm, step.pace, limit, Some(step.now))
     }
 
     /// Decides the joins of these steps.
@@ -202,11 +197,8 @@ impl InRedis<'_> {
                 charge: less,
                 at: Some(step.now),
             };
-            self.store
-                .refund(&[refund])
-                .await
-                .remove(0)
-                .expect("an answer");
+            let refunded = self.store.refund(&[refund]).await;
+            assert!(refunded[0].is_ok());
         }
         let more = change.cost.and_then(|cost| cost.above(charged.cost()));
         if let Some(more) = more {

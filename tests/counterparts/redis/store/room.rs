@@ -7,7 +7,7 @@ use gateway::store::{RoomCall, RoomDone, RoomOp, RoomReply, Store};
 use limit::{Drawn, Lottery, LotteryKeys, Moment, Polled, Rate, RoomLimits, WaitingRoom};
 
 use super::at;
-use super::server::{Server, run};
+use super::server::{Server, in_redis, run};
 use crate::support::night::day_or_night;
 use crate::support::rng::Rng;
 
@@ -32,7 +32,16 @@ struct Shared<'s> {
     known: (u64, u64),
 }
 
-impl Shared<'_> {
+impl<'s> Shared<'s> {
+    fn new(store: &'s Store, name: &'s str, limits: RoomLimits) -> Self {
+        Self {
+            store,
+            name,
+            limits: (limits, at(0)),
+            known: (0, 0),
+        }
+    }
+
     async fn ask(&self, ops: &[RoomOp], now: Moment) -> RoomReply {
         let call = RoomCall {
             room: self.name,
@@ -50,6 +59,12 @@ impl Shared<'_> {
     async fn one(&self, op: RoomOp, now: Moment) -> RoomDone {
         let reply = self.ask(&[op], now).await;
         reply.done.expect("it was done")[0]
+    }
+
+    /// Draws. Fails unless the visitor gets this number, and is inside as expected.
+    async fn draw(&self, number: u64, is_inside: bool, millis: u64) {
+        let done = self.one(RoomOp::Draw, at(millis)).await;
+        assert_eq!(done, RoomDone::Drawn(number, is_inside), "{}", self.name);
     }
 }
 
@@ -70,12 +85,8 @@ impl Both<'_> {
 
     async fn tell(&self, position: u64, seconds: u64, now: Moment) {
         let after = Duration::from_secs(seconds);
-        self.agree(
-            RoomOp::PollDue { position, after },
-            RoomDone::Count(Some(0)),
-            now,
-        )
-        .await;
+        let due = RoomOp::PollDue { position, after };
+        self.agree(due, RoomDone::Count(Some(0)), now).await;
     }
 
     async fn draw(&mut self, now: Moment) {
@@ -85,8 +96,8 @@ impl Both<'_> {
                 self.agree(RoomOp::Draw, inside, now).await;
             }
             Drawn::Waits(number, waiting) => {
-                self.agree(RoomOp::Draw, RoomDone::Drawn(number, false), now)
-                    .await;
+                let waits = RoomDone::Drawn(number, false);
+                self.agree(RoomOp::Draw, waits, now).await;
                 self.tell(number, waiting.retry_after, now).await;
             }
             Drawn::NoNumber => panic!("there is no end of numbers"),
@@ -146,14 +157,12 @@ impl Both<'_> {
                 self.agree(op, RoomDone::Count(Some(is_inside)), now).await;
             }
             90..93 => {
-                let count = self.room.call(2, KEYS, now);
-                self.agree(RoomOp::Call(2), RoomDone::Count(Some(count)), now)
-                    .await;
+                let count = RoomDone::Count(Some(self.room.call(2, KEYS, now)));
+                self.agree(RoomOp::Call(2), count, now).await;
             }
             93 => {
-                let count = self.room.empty(KEYS, now);
-                self.agree(RoomOp::Empty, RoomDone::Count(Some(count)), now)
-                    .await;
+                let count = RoomDone::Count(Some(self.room.empty(KEYS, now)));
+                self.agree(RoomOp::Empty, count, now).await;
             }
             94..97 => self.retune(now).await,
             _ => {}
@@ -165,24 +174,13 @@ impl Both<'_> {
         let reply = self.shared.ask(&[], now).await;
         self.room.advance(KEYS, now);
         let state = self.room.state();
-        assert_eq!(
-            (
-                reply.snapshot.drawn,
-                reply.snapshot.drawn - reply.snapshot.called,
-                reply.snapshot.inside,
-                reply.snapshot.pending
-            ),
-            (self.room.drawn(), state.waiting, state.inside, state.called),
-            "{now:?} in {}",
-            self.shared.name
-        );
-        assert_eq!(
-            reply.snapshot.counts,
-            self.room.counts(),
-            "{now:?} in {}",
-            self.shared.name
-        );
-        assert!(reply.snapshot.inside + reply.snapshot.pending <= 6);
+        let (found, name) = (&reply.snapshot, self.shared.name);
+        let waiting = found.drawn - found.called;
+        let seen = (found.drawn, waiting, found.inside, found.pending);
+        let expected = (self.room.drawn(), state.waiting, state.inside, state.called);
+        assert_eq!(seen, expected, "{now:?} in {name}");
+        assert_eq!(found.counts, self.room.counts(), "{now:?} in {name}");
+        assert!(found.inside + found.pending <= 6);
     }
 }
 
@@ -203,12 +201,7 @@ fn it_decides_as_in_memory() {
             let store = server.store();
             let mut both = Both {
                 room: WaitingRoom::new(limits, at(0)),
-                shared: Shared {
-                    store: &store,
-                    name: &name,
-                    limits: (limits, at(0)),
-                    known: (0, 0),
-                },
+                shared: Shared::new(&store, &name, limits),
                 rng: Rng::of(seed, 0),
                 entered: 0,
             };
@@ -226,29 +219,13 @@ fn it_decides_as_in_memory() {
 /// Numbers that a failover of Redis loses are not given again.
 #[test]
 fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
-        let mut shared = Shared {
-            store: &store,
-            name: "lossy",
-            limits: (limits(1, Rate::UNLIMITED), at(0)),
-            known: (0, 0),
-        };
-        assert_eq!(
-            shared.one(RoomOp::Draw, at(0)).await,
-            RoomDone::Drawn(1, true)
-        );
-        assert_eq!(
-            shared.one(RoomOp::Draw, at(1)).await,
-            RoomDone::Drawn(2, false)
-        );
+    in_redis(async |_, store| {
+        let mut shared = Shared::new(&store, "lossy", limits(1, Rate::UNLIMITED));
+        shared.draw(1, true, 0).await;
+        shared.draw(2, false, 1).await;
         // A gateway knows more than the store: the last draws were lost.
         shared.known = (7, 3);
-        assert_eq!(
-            shared.one(RoomOp::Draw, at(2)).await,
-            RoomDone::Drawn(1008, false)
-        );
+        shared.draw(1008, false, 2).await;
         let reply = shared.ask(&[], at(3)).await;
         assert_eq!((reply.snapshot.drawn, reply.snapshot.called), (1008, 3));
         // A session that its gateway confirms is restored.
@@ -258,11 +235,8 @@ fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
                 is_sure,
                 ago: Duration::from_secs(1),
             };
-            assert_eq!(
-                shared.one(op, at(4)).await,
-                RoomDone::Count(Some(found)),
-                "{number}"
-            );
+            let done = shared.one(op, at(4)).await;
+            assert_eq!(done, RoomDone::Count(Some(found)), "{number}");
         }
     });
 }
@@ -272,19 +246,10 @@ fn a_store_that_lost_its_last_writes_gives_no_number_twice() {
 /// The store reports them once, however often it is asked.
 #[test]
 fn numbers_of_an_outage_come_behind_the_others() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
-        let shared = Shared {
-            store: &store,
-            name: "marks",
-            limits: (limits(1, Rate::UNLIMITED), at(0)),
-            known: (0, 0),
-        };
+    in_redis(async |_, store| {
+        let shared = Shared::new(&store, "marks", limits(1, Rate::UNLIMITED));
         for number in 1..=3 {
-            assert!(
-                matches!(shared.one(RoomOp::Draw, at(0)).await, RoomDone::Drawn(it, _) if it == number)
-            );
+            shared.draw(number, number == 1, 0).await;
         }
         let mark = RoomOp::Mark {
             outage: 5,
@@ -298,51 +263,30 @@ fn numbers_of_an_outage_come_behind_the_others() {
             assert_eq!(shared.one(op, at(1)).await, RoomDone::Count(Some(3)));
         }
         assert_eq!(shared.one(other, at(2)).await, RoomDone::Count(Some(13)));
-        assert_eq!(
-            shared.one(RoomOp::Marked(7), at(2)).await,
-            RoomDone::Count(None)
-        );
-        assert!(matches!(
-            shared.one(RoomOp::Draw, at(3)).await,
-            RoomDone::Drawn(16, false)
-        ));
+        let unknown = shared.one(RoomOp::Marked(7), at(2)).await;
+        assert_eq!(unknown, RoomDone::Count(None));
+        shared.draw(16, false, 3).await;
     });
 }
 
 /// The gateways compute the order of a lottery, because all know its secret.
 #[test]
 fn an_opening_is_a_lottery_of_all_who_came_before() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
+    in_redis(async |_, store| {
         let opening = RoomLimits {
             opens: Some(at(5000)),
             ..limits(2, Rate::UNLIMITED)
         };
-        let shared = Shared {
-            store: &store,
-            name: "opening",
-            limits: (opening, at(0)),
-            known: (0, 0),
-        };
+        let shared = Shared::new(&store, "opening", opening);
         for number in 1..=10 {
-            assert_eq!(
-                shared.one(RoomOp::Draw, at(number)).await,
-                RoomDone::Drawn(number, false)
-            );
+            shared.draw(number, false, number).await;
         }
         let reply = shared.ask(&[], at(4999)).await;
         assert!(!reply.snapshot.is_open && reply.snapshot.lotteries.is_empty());
         // A gateway that does not know the lottery is informed, and its operation has no effect.
         let reply = shared.ask(&[RoomOp::Draw], at(5000)).await;
-        assert_eq!(
-            (
-                reply.snapshot.is_open,
-                reply.done.clone(),
-                reply.snapshot.drawn
-            ),
-            (true, None, 10)
-        );
+        assert!(reply.snapshot.is_open && reply.done.is_none());
+        assert_eq!(reply.snapshot.drawn, 10);
         let lottery = Lottery {
             first: 0,
             count: 10,

@@ -3,19 +3,13 @@
 use gateway::store::{Join, Refund, StoreAnswer, StoreRate};
 use limit::{Algorithm, Cost, Delay, Limit, Moment, Verdict};
 
-use super::server::{Server, run};
+use super::server::in_redis;
 use super::{ask, at, pace, waiting};
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
 
 fn join<'a>(key: &'a [u8], pace: &'a StoreRate, burst: u32, at: Option<Moment>) -> Join<'a> {
-    Join {
-        key,
-        algorithm: LEAKY,
-        pace,
-        limit: waiting(burst),
-        at,
-    }
+    super::join(key, LEAKY, pace, waiting(burst), at)
 }
 
 /// Returns the instant at which the request is due.
@@ -33,9 +27,8 @@ fn millis(answer: &StoreAnswer) -> u128 {
 
 #[test]
 fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
-    let server = Server::start();
-    run(async {
-        let (store, key) = (server.store(), server.key());
+    in_redis(async |server, store| {
+        let key = server.key();
         let pace = pace("10r/s", LEAKY, 0);
         let now = Some(at(0));
         let answers = store.decide(&vec![join(&key, &pace, 5, now); 7]).await;
@@ -73,40 +66,34 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
         };
         assert_eq!(store.refund(&[spent]).await, [Ok(false)]);
         assert_eq!(store.refund(&[refund(3)]).await, [Ok(true)]);
-        let next = ask(&store, join(&key, &pace, 9, Some(at(350))))
-            .await
-            .unwrap();
-        assert_eq!(millis(&next), 600);
+        let next = ask(&store, join(&key, &pace, 9, Some(at(350)))).await;
+        assert_eq!(millis(&next.unwrap()), 600);
     });
 }
 
 #[test]
 fn a_retune_of_one_file_reaches_all_gateways_by_their_replies() {
-    let server = Server::start();
-    run(async {
-        let (store, key) = (server.store(), server.key());
+    in_redis(async |server, store| {
+        let key = server.key();
         let (old, new) = (pace("1r/s", LEAKY, 100), pace("10r/s", LEAKY, 200));
-        let first = store
-            .decide(&vec![join(&key, &old, 9, Some(at(0))); 3])
-            .await;
+        let joins = vec![join(&key, &old, 9, Some(at(0))); 3];
+        let first = store.decide(&joins).await;
         let first: Vec<_> = first.into_iter().map(Result::unwrap).collect();
         assert_eq!(millis(&first[2]), 2000);
         let is_in_force = |it: &StoreAnswer| !it.in_force.differs && it.in_force.since.is_none();
         assert!(first.iter().all(is_in_force));
 
         // Half a second of two has passed. The rest passes ten times as fast.
-        let retuned = ask(&store, join(&key, &new, 9, Some(at(500))))
-            .await
-            .unwrap();
+        let retuned = ask(&store, join(&key, &new, 9, Some(at(500)))).await;
+        let retuned = retuned.unwrap();
         assert_eq!(millis(&retuned), 750);
         assert_eq!(retuned.in_force.since, Some(at(500)));
         assert!(!retuned.in_force.differs);
 
         // The other gateway's file is older: it does not restore its rate, and learns the effective
         // rate.
-        let other = ask(&store, join(&key, &old, 9, Some(at(500))))
-            .await
-            .unwrap();
+        let other = ask(&store, join(&key, &old, 9, Some(at(500)))).await;
+        let other = other.unwrap();
         assert_eq!(millis(&other), 850);
         assert_eq!(other.in_force.rate, "10r/s".parse().unwrap());
         assert_eq!(other.in_force.since, Some(at(500)));
@@ -121,20 +108,13 @@ fn a_retune_of_one_file_reaches_all_gateways_by_their_replies() {
 
 #[test]
 fn windows_go_by_the_count_of_the_rate_in_force() {
-    let server = Server::start();
-    run(async {
-        let store = server.store();
-        for (_, algorithm) in Algorithm::NAMED
-            .into_iter()
-            .filter(|(_, it)| it.has_windows())
-        {
+    in_redis(async |server, store| {
+        let named = Algorithm::NAMED.into_iter();
+        for (_, algorithm) in named.filter(|(_, it)| it.has_windows()) {
             let key = server.key();
             let (old, new) = (pace("5r/m", algorithm, 100), pace("2r/m", algorithm, 200));
             let ask = async |pace, burst| {
-                let join = Join {
-                    algorithm,
-                    ..join(&key, pace, burst, Some(at(0)))
-                };
+                let join = super::join(&key, algorithm, pace, waiting(burst), Some(at(0)));
                 ask(&store, join).await.unwrap()
             };
             assert!(ask(&new, 1).await.charge.is_some());
@@ -144,11 +124,8 @@ fn windows_go_by_the_count_of_the_rate_in_force() {
             assert!(is_refused, "{algorithm}");
             // A bill is charged in full, also by the gateway whose rate is not in force.
             let nine = Cost::new(9).expect("small");
-            let bill = Join {
-                algorithm,
-                limit: Limit::unlimited(Delay::Never, nine),
-                ..join(&key, &old, 0, Some(at(0)))
-            };
+            let limit = Limit::unlimited(Delay::Never, nine);
+            let bill = super::join(&key, algorithm, &old, limit, Some(at(0)));
             let billed = super::ask(&store, bill).await.unwrap();
             assert_eq!(billed.charge.map(|it| it.cost()), Some(nine));
             let refused = ask(&new, 1).await.verdict;

@@ -50,6 +50,12 @@ pub async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
     (work.await, began.elapsed())
 }
 
+/// Runs `test` with a real Redis, and a store in it.
+pub fn in_redis<T>(test: impl AsyncFnOnce(&Server, Store) -> T) -> T {
+    let server = Server::start();
+    run(test(&server, server.store()))
+}
+
 /// Runs `test` on a runtime of one thread.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gateway::store::{self, Join, Store, StoreRate};
+use gateway::store::{self, Store, StoreRate};
 use limit::{
     self, Algorithm, Bucket, Cost, Delay, ExternalSchedule, Limit, Moment, Queue, Ticket, Verdict,
 };
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::server::{Server, run};
-use super::{ask, at, pace, waiting};
+use super::{ask, at, join, pace, waiting};
 use crate::support::night::day_or_night;
 
 const LEAKY: Algorithm = Algorithm::LeakyBucket;
@@ -66,13 +66,7 @@ impl InRedis<'_> {
     }
 
     async fn charge(&self, limit: Limit, now: Moment) -> (Verdict, Option<store::Charge>) {
-        let join = Join {
-            key: self.key,
-            algorithm: LEAKY,
-            pace: self.pace,
-            limit,
-            at: Some(now),
-        };
+        let join = join(self.key, LEAKY, self.pace, limit, Some(now));
         let answer = ask(self.store, join).await.expect("an answer");
         (answer.verdict, answer.charge)
     }

@@ -14,16 +14,9 @@ use super::{at, nodelay, pace};
 use crate::support::night::day_or_night;
 
 /// Rates that scripts keep in the same ticks as memory.
+#[rustfmt::skip]
 const FINE: [&str; 9] = [
-    "1r/s",
-    "3r/s",
-    "10r/s",
-    "7r/250ms",
-    "2r/7ms",
-    "5r/m",
-    "7r/d",
-    "1.7r/s",
-    "1000000r/s",
+    "1r/s", "3r/s", "10r/s", "7r/250ms", "2r/7ms", "5r/m", "7r/d", "1.7r/s", "1000000r/s",
 ];
 
 /// Rates with fewer ticks: a retune to them rounds.
