@@ -46,11 +46,8 @@ fn a_plain_file_is_written_once_and_is_never_overwritten() {
     let again = init(site.folder(), &["--origin", "http://127.0.0.1:9"]);
     assert_eq!(again.status.code(), Some(1), "{again:?}");
     let complaint = text(&again.stderr);
-    assert_contains!(
-        complaint,
-        "gateway.toml exists and is not overwritten",
-        "name another file"
-    );
+    assert_contains!(complaint, "gateway.toml exists and is not overwritten");
+    assert_contains!(complaint, "name another file");
     assert_eq!(fs::read_to_string(site.file()).expect("a file"), "mine");
 
     let printed = init(site.folder(), &["-"]);
@@ -104,18 +101,13 @@ fn an_nginx_conf_is_translated() {
     assert_contains!(received, "nginx.conf:2: mirror");
     let file = fs::read_to_string(site.file()).expect("a file");
     assert!(file.starts_with("# Translated from nginx.conf."), "{file}");
-    assert_contains!(
-        file,
-        "[server]\nadmin = \"127.0.0.1:9090\"",
-        "burst = 2, nodelay = true"
-    );
+    assert_contains!(file, "[server]\nadmin = \"127.0.0.1:9090\"");
+    assert_contains!(file, "burst = 2, nodelay = true");
 
     let folder = site.folder();
     let origin = ["--origin", "http://127.0.0.1:9"];
-    let refused = init(
-        folder,
-        &[&["--from", "nginx.conf", "-"], &origin[..]].concat(),
-    );
+    let arguments = [&["--from", "nginx.conf", "-"], &origin[..]].concat();
+    let refused = init(folder, &arguments);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     assert!(text(&refused.stderr).contains("remove --origin"));
     fs::write(folder.join("other"), "neither\nof them\n").expect("a file");
@@ -172,10 +164,8 @@ fn an_access_log_gives_the_numbers() {
     assert_contains!(replayed, "rejected");
 
     let origin = ["--origin", "http://192.0.2.9:81"];
-    let named = init(
-        site.folder(),
-        &[&["--from", "access.log", "-"], &origin[..]].concat(),
-    );
+    let arguments = [&["--from", "access.log", "-"], &origin[..]].concat();
+    let named = init(site.folder(), &arguments);
     assert!(text(&named.stdout).contains("servers = [\"http://192.0.2.9:81\"]\n"));
 }
 

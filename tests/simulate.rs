@@ -105,11 +105,8 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
     let received = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_contains!(
-        received,
-        "line 2: this is not time_seconds,key[,route_path[,cost]]",
-        "line 3: \"x\" is not a time"
-    );
+    let first = "line 2: this is not time_seconds,key[,route_path[,cost]]";
+    assert_contains!(received, first, "line 3: \"x\" is not a time");
     let long = "line 4: this line is longer than 1 MB";
     assert_contains!(received, long, "3 lines could not be read");
 }
@@ -149,11 +146,8 @@ fn a_summary_counts_and_names_the_keys_that_are_limited() {
     // A 404 is no better for the client than a rejection.
     fs::write(folder.join("unrouted"), "0,a,x\n").unwrap();
     let unrouted = said(folder, &["--summary", "unrouted"]);
-    assert_contains!(
-        unrouted,
-        "  a                                                1",
-        "requests without a route count as rejected"
-    );
+    let row = "  a                                                1";
+    assert_contains!(unrouted, row, "requests without a route count as rejected");
     assert_eq!(said(folder, &["--rows", "trace"]), said(folder, &["trace"]));
 }
 

@@ -114,11 +114,8 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     let report = advise(folder, &["access.log"]);
     // In the log, the requests of a second all have the same time.
     assert_eq!(fit(&report, "all keys"), ("50r/s", 49), "{report}");
-    assert_contains!(
-        report,
-        "The log has whole seconds",
-        "2026-11-01 10:00:00 to 2026-11-01 10:01:59"
-    );
+    let span = "2026-11-01 10:00:00 to 2026-11-01 10:01:59";
+    assert_contains!(report, "The log has whole seconds", span);
     write(folder, "log.csv", csv(&steady()));
     let fine = advise(folder, &["log.csv"]);
     assert_contains!(fine, "that of --key, $remote_addr");
@@ -218,12 +215,9 @@ fn a_zone_of_the_gateways_own_log_brings_its_keys() {
         &["--zone", "users", "--key", "$http_user", "log.json"],
     );
     assert_eq!(fit(&report, "all keys").0, "20r/s", "{report}");
-    assert_contains!(
-        report,
-        "225 requests of 2 keys as zone users logged them",
-        "\n75 requests were not decided by this zone",
-        "[zones.users]\nkey = \"$http_user\"\n"
-    );
+    assert_contains!(report, "225 requests of 2 keys as zone users logged them");
+    assert_contains!(report, "\n75 requests were not decided by this zone");
+    assert_contains!(report, "[zones.users]\nkey = \"$http_user\"\n");
     let nobody = run(folder, &["advise", "--zone", "nobody", "log.json"]);
     assert_eq!(nobody.status.code(), Some(1));
     let said = String::from_utf8(nobody.stderr).unwrap();

@@ -97,10 +97,8 @@ fn a_file_with_learned_costs_gets_a_note_that_requests_count_as_one() {
         String::from_utf8(run(folder, &args).stderr).unwrap()
     };
     let received = said("users");
-    assert_contains!(
-        received,
-        "the cost of / is learned by a running gateway: here each request costs 1"
-    );
+    let note = "the cost of / is learned by a running gateway: here each request costs 1";
+    assert_contains!(received, note);
     let received = said("others");
     assert!(!received.contains("learned"), "{received}");
 }

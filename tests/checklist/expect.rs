@@ -187,19 +187,15 @@ fn line_17_another_expectation_fails() {
         "100-continued",
         "x=\"100-continue\"",
     ] {
-        let status = bed.own_status(post_with(
-            &format!("Expect: {expect}\r\nContent-Length: 0\r\n"),
-            "",
-        ));
+        let lines = format!("Expect: {expect}\r\nContent-Length: 0\r\n");
+        let status = bed.own_status(post_with(&lines, ""));
         assert_eq!(status, 417, "{expect}");
     }
     let twice = "Expect: 100-continue\r\nExpect: 200-ok\r\nContent-Length: 0\r\n";
     assert_eq!(bed.own_status(post_with(twice, "")), 417);
     // The case of the value does not matter.
-    let mut client = bed.ask(post_with(
-        "Expect: 100-Continue\r\nContent-Length: 5\r\n",
-        "",
-    ));
+    let lines = "Expect: 100-Continue\r\nContent-Length: 5\r\n";
+    let mut client = bed.ask(post_with(lines, ""));
     let mut origin = bed.origin.accept();
     origin.head();
     go_on(&mut client, &mut origin);

@@ -77,10 +77,8 @@ fn line_19_a_status_that_is_none_is_a_502() {
     // nginx and haproxy pass some of them on.
     let bed = Testbed::drip("", "");
     for status in ["20", "2000", "-20", "099", "20x"] {
-        let mut passed = bed.pass(
-            GET,
-            format!("HTTP/1.1 {status} OK\r\nContent-Length: 0\r\n\r\n"),
-        );
+        let answer = format!("HTTP/1.1 {status} OK\r\nContent-Length: 0\r\n\r\n");
+        let mut passed = bed.pass(GET, answer);
         drop(passed.origin);
         assert_eq!(passed.client.answer().status(), 502, "{status}");
     }
@@ -218,10 +216,8 @@ fn line_20_a_client_that_leaves_before_its_answer_cancels_the_request_at_the_ori
 #[test]
 fn line_20_a_client_that_leaves_amid_its_answer_or_its_body_cancels_the_request_at_the_origin() {
     for bed in everybody() {
-        let mut passed = bed.pass(
-            GET,
-            "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\npart",
-        );
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\npart";
+        let mut passed = bed.pass(GET, answer);
         passed.client.wait_for("part");
         drop(passed.client);
         passed.origin.end();

@@ -103,10 +103,8 @@ fn line_22_a_length_over_the_limit_is_a_413_and_never_reaches_the_origin() {
         let mut client = bed.ask(post_with("Content-Length: 5000\r\n", ""));
         assert_eq!(client.answer().status(), 413);
         bed.check_unseen();
-        let mut client = bed.ask(post_with(
-            "Expect: 100-continue\r\nContent-Length: 5000\r\n",
-            "",
-        ));
+        let lines = "Expect: 100-continue\r\nContent-Length: 5000\r\n";
+        let mut client = bed.ask(post_with(lines, ""));
         assert_eq!(client.head().status(), 413, "without a 100");
         bed.check_unseen();
         let seen = bed.seen(post_with("Content-Length: 900\r\n", &"x".repeat(900)));
@@ -119,10 +117,8 @@ fn line_22_chunks_over_the_limit_are_a_413_and_never_reach_the_origin_whole() {
     for bed in small_bodies() {
         let chunk = format!("190\r\n{}\r\n", "x".repeat(400));
         // Before the other request, whose connection to the origin may come late.
-        let seen = bed.seen(post_with(
-            "Transfer-Encoding: chunked\r\n",
-            &format!("{chunk}0\r\n\r\n"),
-        ));
+        let body = format!("{chunk}0\r\n\r\n");
+        let seen = bed.seen(post_with("Transfer-Encoding: chunked\r\n", &body));
         assert_eq!(seen.body.len(), 400);
         let mut client = bed.ask(post_with("Transfer-Encoding: chunked\r\n", &chunk));
         for _ in 0..4 {

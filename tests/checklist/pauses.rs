@@ -47,10 +47,8 @@ fn line_22_an_answer_whose_body_pauses_for_too_long_ends_and_not_cleanly() {
 fn line_22_a_response_that_ends_with_the_connection_is_reset() {
     // nginx closes it as if the response were complete.
     let bed = Testbed::drip("", "body_timeout = \"500ms\"");
-    let mut passed = bed.pass(
-        "GET / HTTP/1.0\r\nHost: test\r\n\r\n",
-        "HTTP/1.1 200 OK\r\n\r\npart",
-    );
+    let request = "GET / HTTP/1.0\r\nHost: test\r\n\r\n";
+    let mut passed = bed.pass(request, "HTTP/1.1 200 OK\r\n\r\npart");
     assert_eq!(passed.client.head().status(), 200);
     let (_, end) = passed.client.end();
     assert_eq!(end, End::Reset);
@@ -93,10 +91,8 @@ fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
     // Prepared before the head is sent: on a busy machine this takes longer than the allowed pause.
     let body = noise(SIZE);
     let bed = Testbed::drip("", "body_timeout = \"1s\"");
-    let mut passed = bed.pass(
-        GET,
-        format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"),
-    );
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n");
+    let mut passed = bed.pass(GET, answer);
     let mut sender = passed.origin.sender();
     sender.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     thread::scope(|scope| {

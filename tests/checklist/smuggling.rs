@@ -134,10 +134,8 @@ const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n";
 #[test]
 fn line_09_a_bad_chunk_after_good_ones_ends_both_connections() {
     for bed in nginx_and_drip() {
-        let mut client = bed.ask(post_with(
-            "Transfer-Encoding: chunked\r\n",
-            "5\r\nhello\r\n",
-        ));
+        let begun = post_with("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n");
+        let mut client = bed.ask(begun);
         let mut origin = bed.origin.accept();
         assert!(origin.head().is_chunked());
         assert_eq!(origin.exactly(10), b"5\r\nhello\r\n");

@@ -8,11 +8,8 @@ use crate::support::{Client, Gateway, HoldingOrigin, Origin, all_pass, eventuall
 
 /// Returns a file whose origin has this gate.
 fn gated(origin: &Origin, gate: &str) -> String {
-    one_origin(
-        origin.address,
-        "",
-        &format!("{gate}\n[zones.key]\nkey = \"$arg_key\"\nrate = \"1000r/s\""),
-    )
+    let more = format!("{gate}\n[zones.key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"");
+    one_origin(origin.address, "", &more)
 }
 
 /// Sends requests of these keys, one after another, which stay open.
@@ -199,8 +196,8 @@ fn each_second_of_a_gate_is_reported() {
     assert_eq!(last["max_in_flight"], value!({"file": null, "now": null}));
     assert_eq!(last["backing_off"], Value::Null);
     let waits = ["wait_p50", "wait_p99"].map(|name| last[name].as_f64().expect("a number"));
-    let is_right = 0.5 < waits[0] && waits[0] <= waits[1] && waits[1] < 4.5;
-    assert!(is_right, "{last}");
+    let are_plausible = 0.5 < waits[0] && waits[0] <= waits[1] && waits[1] < 4.5;
+    assert!(are_plausible, "{last}");
     let of_keys = last["deepest"].as_array().expect("a list").iter();
     let sum: u64 = of_keys.filter_map(|key| key["depth"].as_u64()).sum();
     assert_eq!(sum, depth);

@@ -111,10 +111,8 @@ fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
     let origin = Origin::start();
     let numbers: Vec<String> = (0..30_000).map(|nth| nth.to_string()).collect();
     let page = format!("{{{{status}}}}{}", numbers.join(","));
-    let gateway = Gateway::start_beside(
-        &[("down.txt", &page)],
-        &file(&origin, "pages = { \"5xx\" = \"down.txt\" }"),
-    );
+    let text = file(&origin, "pages = { \"5xx\" = \"down.txt\" }");
+    let gateway = Gateway::start_beside(&[("down.txt", &page)], &text);
     let expected = page.replace("{{status}}", "502");
     let mut client = gateway.connect();
     client.send(b"HEAD /dead HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -133,10 +131,8 @@ fn a_long_page_arrives_whole_over_both_protocols_and_head_has_its_length() {
 #[test]
 fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
     let origin = Origin::start();
-    let gateway = Gateway::start_beside(
-        &[("down.html", "first")],
-        &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
-    );
+    let text = file(&origin, "pages = { \"5xx\" = \"down.html\" }");
+    let gateway = Gateway::start_beside(&[("down.html", "first")], &text);
     let page = gateway.site.folder().join("down.html");
     let shown = || gateway.fetch("/dead").text();
     assert_eq!(shown(), "first");
@@ -157,10 +153,8 @@ fn a_page_is_read_again_when_it_is_saved_and_stays_while_it_cannot_be_read() {
 #[test]
 fn a_call_of_grpc_gets_its_status_and_no_page() {
     let origin = Origin::start();
-    let gateway = Gateway::start_beside(
-        &[("down.html", "page")],
-        &file(&origin, "pages = { \"5xx\" = \"down.html\" }"),
-    );
+    let text = file(&origin, "pages = { \"5xx\" = \"down.html\" }");
+    let gateway = Gateway::start_beside(&[("down.html", "page")], &text);
     let mut client = Frames::connect(gateway.address());
     let fields = frames::call("/dead");
     client
@@ -175,10 +169,9 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
     let origin = failing();
     let fields =
         "origin_pages = true\npages = { \"5xx\" = \"down.html\", \"4xx\" = \"down.html\" }\n";
-    let gateway = Gateway::start_beside(
-        &[("down.html", "<p>{{status}} {{retry_after}}</p>")],
-        &(one_origin(origin.address, "workers = 1\n", "") + fields),
-    );
+    let text = one_origin(origin.address, "workers = 1\n", "") + fields;
+    let page = ("down.html", "<p>{{status}} {{retry_after}}</p>");
+    let gateway = Gateway::start_beside(&[page], &text);
     let mut client = gateway.connect();
     for target in ["/502", "/503/chunked", "/504", "/503"] {
         let answer = client.fetch(target);
@@ -216,10 +209,8 @@ fn a_page_replaces_the_origins_own_502_to_504_and_keeps_or_closes_its_connection
 fn over_http2_a_replaced_response_ends_its_stream_and_not_its_connection() {
     let origin = FrameOrigin::start();
     let fields = "origin_pages = true\npages = { \"503\" = \"down.html\" }\n";
-    let gateway = Gateway::start_beside(
-        &[("down.html", "page")],
-        &(one_h2c_origin(origin.address, "workers = 1\n", "") + fields),
-    );
+    let text = one_h2c_origin(origin.address, "workers = 1\n", "") + fields;
+    let gateway = Gateway::start_beside(&[("down.html", "page")], &text);
     let begin = |stream| head(stream, 0, &[(":status", "503")]);
     // One body is complete at once, and one never ends: its stream is reset.
     origin.next(move |to, stream| {
@@ -244,10 +235,8 @@ fn over_http2_a_replaced_response_ends_its_stream_and_not_its_connection() {
 #[test]
 fn without_origin_pages_the_origins_responses_pass_unchanged() {
     let origin = failing();
-    let gateway = Gateway::start_beside(
-        &[("down.html", "page")],
-        &(one_origin(origin.address, "", "") + "pages = { \"5xx\" = \"down.html\" }\n"),
-    );
+    let text = one_origin(origin.address, "", "") + "pages = { \"5xx\" = \"down.html\" }\n";
+    let gateway = Gateway::start_beside(&[("down.html", "page")], &text);
     let answer = gateway.fetch("/503");
     assert_eq!((answer.status, answer.text()), (503, "own".to_owned()));
     assert_eq!(answer.field("x-own"), Some("yes"));

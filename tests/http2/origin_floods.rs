@@ -101,10 +101,8 @@ fn frames_without_end_in_place_of_a_head() {
 #[test]
 fn interim_responses_without_end() {
     check_flood("103", &[103, 502, 504], |to, stream| {
-        flood(
-            to,
-            &head(stream, 0, &[(":status", "103"), ("link", "</a>")]),
-        )
+        let hint = head(stream, 0, &[(":status", "103"), ("link", "</a>")]);
+        flood(to, &hint)
     });
     check_flood("100", &[502, 504], |to, stream| {
         flood(to, &head(stream, 0, &[(":status", "100")]))
@@ -119,10 +117,8 @@ fn interim_responses_that_a_client_does_not_read() {
     let before = gateway.peak_memory();
     origin.next(|to, stream| {
         let large = "x".repeat(2_000);
-        flood(
-            to,
-            &head(stream, 0, &[(":status", "103"), ("link", &large)]),
-        )
+        let hint = head(stream, 0, &[(":status", "103"), ("link", &large)]);
+        flood(to, &hint)
     });
     let mut client = Raw::connect(gateway.address());
     client.send(GET);

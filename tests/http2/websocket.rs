@@ -19,11 +19,8 @@ const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\
 /// Starts drip in front of a raw origin, with further fields of the origin.
 fn drip(more: &str) -> (RawOrigin, Gateway) {
     let origin = RawOrigin::start();
-    let gateway = Gateway::start(&one_origin(
-        origin.address,
-        "workers = 1",
-        &format!("max_in_flight = 10\n{more}"),
-    ));
+    let more = format!("max_in_flight = 10\n{more}");
+    let gateway = Gateway::start(&one_origin(origin.address, "workers = 1", &more));
     (origin, gateway)
 }
 

@@ -28,10 +28,8 @@ fn more_and_fewer_sessions_apply_at_once_and_no_session_is_ended() {
     }
     assert_eq!(position(&waiting[0].ask(at, "/", JSON)), Some(1));
     // Without a number of sessions, all visitors enter.
-    reload(
-        &gateway,
-        &shop(origin.address, &format!("{SECRET}admit = \"1000r/s\"")),
-    );
+    let quick = shop(origin.address, &format!("{SECRET}admit = \"1000r/s\""));
+    reload(&gateway, &quick);
     eventually("all are called", || visitors(&gateway, "waiting") == 0);
     for visitor in &mut waiting {
         assert_eq!(visitor.ask(at, "/", "").status, 200);
@@ -51,10 +49,8 @@ fn another_pace_and_idle_hold_at_once() {
     assert_eq!(waits.ask(at, "/", "").status, 200);
 
     // Both sessions will soon have been idle for a second.
-    reload(
-        &gateway,
-        &file("sessions = 2\nidle = \"1s\"\nclaim = \"60s\""),
-    );
+    let short = file("sessions = 2\nidle = \"1s\"\nclaim = \"60s\"");
+    reload(&gateway, &short);
     eventually("no visitor is inside", || visitors(&gateway, "inside") == 0);
 }
 

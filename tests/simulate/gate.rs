@@ -230,10 +230,8 @@ fn costs_that_are_learned_are_not_and_it_says_so() {
         String::from_utf8(output.stderr).unwrap()
     };
     let received = said(&learned);
-    assert_contains!(
-        received,
-        "gateway.toml: the cost of / is learned by a running gateway, not by this replay"
-    );
+    let note = "gateway.toml: the cost of / is learned by a running gateway, not by this replay";
+    assert_contains!(received, note);
     let departures = |bench: &Bench| -> Vec<Option<f64>> {
         let rows = rows(bench, "0,a,/,2\n0,a\n0,a\n");
         rows.iter().map(|row| row.departure).collect()

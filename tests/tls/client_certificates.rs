@@ -262,8 +262,6 @@ fn unusable_files_are_reported_at_their_location_before_anything_starts() {
     );
     fs::write(site.file(), plain).expect("a file");
     let (_, received) = check(&site);
-    assert_contains!(
-        received,
-        "client_auth: clients show certificates over TLS only"
-    );
+    let says = "client_auth: clients show certificates over TLS only";
+    assert_contains!(received, says);
 }

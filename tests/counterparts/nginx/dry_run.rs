@@ -44,11 +44,8 @@ fn nginx_answers_the_five_cases_so() {
         assert_eq!(answer.field("x-status"), limit_status, "{target}");
     }
     let log = nginx.error_log();
-    assert_contains!(
-        log,
-        "delaying request, dry run",
-        "limiting requests, dry run"
-    );
+    assert_contains!(log, "delaying request, dry run");
+    assert_contains!(log, "limiting requests, dry run");
 }
 
 #[test]

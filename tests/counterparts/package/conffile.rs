@@ -90,20 +90,14 @@ fn edited_settings_stay_and_those_that_nobody_edited_are_of_the_new_package() {
     assert!(new.ends_with("# newer\n"));
     // As unattended upgrades do.
     let unattended = ["--force-confdef", "--force-confold"];
-    succeeds(&install(
-        &root,
-        &unattended,
-        &packages.with("1.4", "# newest\n"),
-    ));
+    let newest = packages.with("1.4", "# newest\n");
+    succeeds(&install(&root, &unattended, &newest));
     assert_eq!(root.read(FILE), mine);
     let new = root.read("etc/drip/gateway.toml.dpkg-dist");
     assert!(new.ends_with("# newest\n"));
     // The other choice keeps the edited file beside it.
-    succeeds(&install(
-        &root,
-        &["--force-confnew"],
-        &packages.with("1.5", "# last\n"),
-    ));
+    let last = packages.with("1.5", "# last\n");
+    succeeds(&install(&root, &["--force-confnew"], &last));
     assert!(root.read(FILE).ends_with("# last\n"));
     assert_eq!(root.read("etc/drip/gateway.toml.dpkg-old"), mine);
 }

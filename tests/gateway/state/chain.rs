@@ -83,11 +83,8 @@ impl Chain {
 }
 
 pub fn gate(origin: &Origin, rate: &str) -> String {
-    one_origin(
-        origin.address,
-        "",
-        &format!("rate = \"{rate}\"\nqueue = 100\n"),
-    )
+    let gate = format!("rate = \"{rate}\"\nqueue = 100\n");
+    one_origin(origin.address, "", &gate)
 }
 
 /// Runs `check` for all cases, each with and without `state`, in parallel: they mostly wait.

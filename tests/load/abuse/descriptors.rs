@@ -230,14 +230,8 @@ fn no_more_clients_are_taken_than_can_be_served_and_the_start_says_how_many() {
     let origin = Origin::start();
     let gateway = started_under("nofile=256", &origin);
     let line = gateway.wait_for_line("fewer clients than max_connections");
-    assert_contains!(
-        line,
-        " WARN ",
-        " clients=",
-        " max_connections=25000",
-        " limit=256",
-        " needed="
-    );
+    assert_contains!(line, " WARN ", " clients=", " needed=");
+    assert_contains!(line, " max_connections=25000", " limit=256");
     let ask = |nth: usize| {
         let mut client = gateway.connect();
         let statuses = (0..REQUESTS).map(|_| client.fetch(&format!("/?client={nth}")).status);

@@ -93,10 +93,8 @@ fn a_temporary_rate_is_checked_compared_and_set() {
     );
     confirm(&browser);
     browser.has(".plot figcaption", "25 r/s");
-    browser.begins(
-        ".override",
-        "Not as in the file: rate 25r/s instead of 10r/s, until ",
-    );
+    let differs = "Not as in the file: rate 25r/s instead of 10r/s, until ";
+    browser.begins(".override", differs);
     browser.has("#changes ol", "25r/s");
     check_that_only_the_api_refused(&browser, &[400]);
 }

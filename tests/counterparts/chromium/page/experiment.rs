@@ -49,10 +49,8 @@ fn an_experiment_is_started_with_a_token_watched_and_stopped_and_ends_with_the_p
     enter(&browser, "#act-find [name=to]", "90r/s");
     confirm(&browser);
     browser.begins(".experiment summary", "Experiment: 50r/s, climb");
-    browser.has(
-        ".experiment .override span",
-        "ends 15 s after this page is closed",
-    );
+    let end = "ends 15 s after this page is closed";
+    browser.has(".experiment .override span", end);
     browser.has(".gate .settings", "rate 50r/s");
     browser.holds(format!("{} === 1", bars("running")));
     {

@@ -81,11 +81,8 @@ fn a_gate_shows_its_shared_and_its_withheld_permits() {
 #[test]
 fn a_gate_counts_where_there_is_no_zone_and_goes_with_its_setting() {
     let origin = Origin::start();
-    let (gateway, browser) = opened(&gated(
-        &origin,
-        "rate = \"2r/m\"\nqueue_timeout = \"1h\"",
-        "",
-    ));
+    let gate = "rate = \"2r/m\"\nqueue_timeout = \"1h\"";
+    let (gateway, browser) = opened(&gated(&origin, gate, ""));
     browser.reads("#what", "No requests are waiting");
     let _waiting = crowd(&gateway, "a", 2);
     browser.reads("#what", "1 request waits at the gate of app");
@@ -103,16 +100,12 @@ fn an_outage_says_who_waits_for_the_origin_and_how_long() {
     let text = |hold: &str| one_origin(address, "", &format!("hold = \"{hold}\""));
     let (gateway, browser) = opened(&text("2m"));
     let mut waiting = crowd(&gateway, "a", 3);
-    browser.reads(
-        "#what",
-        "Origin app is down; 3 requests wait for it, up to 2m",
-    );
+    let title = "Origin app is down; 3 requests wait for it, up to 2m";
+    browser.reads("#what", title);
     browser.has("#why", "Connection refused");
     browser.holds("document.querySelector('#answer').dataset.severity === 'bad'");
-    browser.begins(
-        ".gate .less",
-        "The origin is down: 3 requests wait for it, up to 2m (connecting to ",
-    );
+    let less = "The origin is down: 3 requests wait for it, up to 2m (connecting to ";
+    browser.begins(".gate .less", less);
     let _origin = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
     for client in &mut waiting {
         assert_eq!(client.answer().status, 200);
@@ -170,10 +163,8 @@ fn a_gate_is_paused_and_gets_other_values_for_a_while() {
     confirm(&browser);
     let waiting: Vec<_> = (0..2).map(|_| gateway.ask("/")).collect();
     browser.reads(".gate .stat b", "2");
-    browser.begins(
-        ".gate .override",
-        "Not as in the file: paused: no request leaves",
-    );
+    let differs = "Not as in the file: paused: no request leaves";
+    browser.begins(".gate .override", differs);
     browser.reads("#what", "The gate of app is paused");
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     browser.click(".gate .override button");
@@ -186,18 +177,14 @@ fn a_gate_is_paused_and_gets_other_values_for_a_while() {
     choose(&browser, "rate");
     enter(&browser, "#act-rate", "250r/s");
     confirm(&browser);
-    browser.begins(
-        ".gate .override",
-        "Not as in the file: rate 250r/s instead of 200r/s",
-    );
+    let differs = "Not as in the file: rate 250r/s instead of 200r/s";
+    browser.begins(".gate .override", differs);
     browser.has(".gate .settings", "rate 250r/s");
     browser.click(act);
     choose(&browser, "permits");
     enter(&browser, "#act-text", "30");
     confirm(&browser);
-    browser.begins(
-        ".gate .override",
-        "Not as in the file: max_in_flight 30 instead of 24",
-    );
+    let differs = "Not as in the file: max_in_flight 30 instead of 24";
+    browser.begins(".gate .override", differs);
     check_that_nobody_complained(&browser);
 }

@@ -41,10 +41,8 @@ const SHARES: &str = "[...document.querySelectorAll('.shares li')].map((row) => 
 fn each_key_has_its_plan_beside_it() {
     let origin = Origin::start();
     let (gateway, browser) = opened(&file(&origin, GOLD));
-    browser.has(
-        ".zone .settings",
-        "plan gold 2 keys rate 2r/m burst 8 weight 3",
-    );
+    let settings = "plan gold 2 keys rate 2r/m burst 8 weight 3";
+    browser.has(".zone .settings", settings);
     let targets = [
         ("/?key=alice", 7),
         ("/?key=eve", 4),

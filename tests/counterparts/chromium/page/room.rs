@@ -22,14 +22,10 @@ fn a_room_shows_who_waits_and_is_acted_in() {
     gateway.check_each(3, "/", 429);
     browser.reads(".room .pill", "paused");
     browser.reads(".room .stat b", "3");
-    browser.begins(
-        ".room .override",
-        "Not as in the file: paused: nobody is called",
-    );
-    browser.reads(
-        "#what",
-        "Calling is paused in the waiting room of app while 3 visitors wait",
-    );
+    let differs = "Not as in the file: paused: nobody is called";
+    browser.begins(".room .override", differs);
+    let title = "Calling is paused in the waiting room of app while 3 visitors wait";
+    browser.reads("#what", title);
     check_that_it_fits(&browser, &[390, 320, 700, 1280]);
     browser.click(".room .act");
     choose(&browser, "call");

@@ -99,10 +99,8 @@ fn a_single_lost_server_is_nowhere_called_healthy() {
     let statuses = ask_all(&gateway, (0..12).map(|_| "/?key=a".to_owned()));
     assert_eq!(statuses, [502; 12]);
     wait_for_cause(&browser, "origin_failing");
-    browser.reads(
-        "#what",
-        "Origin app does not answer: it refuses connections",
-    );
+    let title = "Origin app does not answer: it refuses connections";
+    browser.reads("#what", title);
     browser.begins("#why", "12 of 12 attempts");
     wait_under_load(
         &gateway,

@@ -45,13 +45,8 @@ impl Scene {
         let port = redis.address.port().to_string();
         let follower = Redis::with(&["--replicaof", "127.0.0.1", &port]);
         let relay = Relay::to(redis.address);
-        let mut text = file(
-            &origin,
-            &format!("redis://{}", relay.address),
-            "1r/s",
-            "",
-            "",
-        );
+        let url = format!("redis://{}", relay.address);
+        let mut text = file(&origin, &url, "1r/s", "", "");
         text = text.replace("timeout = \"2s\"", "timeout = \"150ms\"");
         for policy in POLICIES {
             text += &format!(

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
 use crate::support::night::day_or_night;
+use crate::support::operator::undo;
 use crate::support::{Client, Gateway, MS, Origin, assert_contains, eventually, gaps};
 
 const UP: &str = "drip_store_up";
@@ -19,9 +20,7 @@ fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     let ask = |who: usize| gateway.ask(&format!("/?key=a&who={who}"));
     let mut clients: Vec<Client> = (0..6).map(ask).collect();
     eventually("most wait", || gateway.zone("drip_zone_queue_depth") >= 3);
-    let mut api = Client::connect(gateway.site.admin);
-    api.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    assert_eq!(api.answer().status, 200);
+    undo(&gateway, "/api/zones/z/keys/a");
     clients.extend((6..9).map(ask));
     for client in &mut clients {
         assert_eq!(client.answer().status, 200);

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
-use crate::support::{Gateway, MS, Origin, assert_contains, check_pace, eventually, now};
+use crate::support::{Gateway, MS, Origin, assert_contains, check_pace, eventually, gaps, now};
 
 /// A new rate in one file also applies to waiting requests of the other gateway.
 ///
@@ -18,10 +18,7 @@ use crate::support::{Gateway, MS, Origin, assert_contains, check_pace, eventuall
 fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     let (origin, redis) = (Origin::start(), Redis::start());
     let text = |rate: &str| file(&origin, &redis.url(), rate, "", ", burst = 20");
-    let (one, other) = (
-        Gateway::start(&text("1r/10s")),
-        Gateway::start(&text("1r/10s")),
-    );
+    let [one, other] = [(); 2].map(|()| Gateway::start(&text("1r/10s")));
     let mut clients = Vec::new();
     for _ in 0..4 {
         clients.push(one.ask("/?key=a&who=one"));
@@ -43,11 +40,7 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     let took = began.elapsed();
     assert!(took < 6000 * MS, "{took:?}: 80 s at the old rate");
     let moments = origin.moments("key=a");
-    let closest = moments
-        .windows(2)
-        .map(|pair| pair[1] - pair[0])
-        .min()
-        .expect("nine requests");
+    let closest = gaps(&moments).into_iter().min().expect("nine requests");
     assert!(closest > Duration::from_millis(100), "{moments:?}");
     let line = other.wait_for_line("another gateway that shares the zone has another rate");
     assert_contains!(line, "in_force=5r/s", "own=1r/10s");
@@ -63,13 +56,8 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
 #[test]
 fn a_zone_moves_into_redis_and_out_of_it_and_says_so() {
     let (origin, redis) = (Origin::start(), Redis::start());
-    let shared = file(
-        &origin,
-        &redis.url(),
-        "1r/h",
-        "",
-        ", burst = 1, nodelay = true",
-    );
+    let limit = ", burst = 1, nodelay = true";
+    let shared = file(&origin, &redis.url(), "1r/h", "", limit);
     let own = shared.replace("store = \"redis\"", "store = \"memory\"");
     let gateway = Gateway::start(&own);
     let pass = |count: usize| {

@@ -4,7 +4,8 @@ use std::thread;
 
 use crate::programs::redis::Redis;
 use crate::redis::shared::file;
-use crate::support::{Client, Exchange, Gateway, MS, Origin, eventually, fetch, side_by_side};
+use crate::support::operator::undo;
+use crate::support::{Exchange, Gateway, MS, Origin, eventually, fetch, side_by_side};
 
 const BUCKET: &str = ", burst = 3, nodelay = true";
 
@@ -161,21 +162,12 @@ fn two_gateways_take_new_keys_each_on_its_own_and_share_the_bucket_of_the_others
 #[test]
 fn the_bucket_outlives_the_gateways_and_can_be_forgotten() {
     let (origin, redis) = (Origin::start(), Redis::start());
-    let start = || {
-        [Gateway::start(&file(
-            &origin,
-            &redis.url(),
-            "4r/h",
-            "",
-            BUCKET,
-        ))]
-    };
+    let text = file(&origin, &redis.url(), "4r/h", "", BUCKET);
+    let start = || [Gateway::start(&text)];
     assert_eq!(passed(&start(), "/?key=a", 6), 4);
     let again = start();
     assert_eq!(passed(&again, "/?key=a", 3), 0);
-    let mut admin = Client::connect(again[0].site.admin);
-    admin.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    assert_eq!(admin.answer().status, 200);
+    undo(&again[0], "/api/zones/z/keys/a");
     eventually("the store has no key", || redis.ask("DBSIZE") == ":0");
     assert_eq!(passed(&again, "/?key=a", 6), 4);
     // The key expires by itself, after its bucket has drained.

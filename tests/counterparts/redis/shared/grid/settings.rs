@@ -5,7 +5,7 @@ use crate::programs::redis::Redis;
 use crate::redis::shared::{busy, millis, steady_rate};
 use crate::support::night::day_or_night;
 use crate::support::{
-    Client, Gateway, Origin, assert_contains, best_of_three, eventually, quarter_alone,
+    Client, Gateway, Origin, assert_contains, best_of_three, eventually, gaps, quarter_alone,
 };
 
 /// The rate of the file saved last is in force at both gateways, also for waiting requests.
@@ -15,10 +15,7 @@ fn a_new_rate_in_one_file_is_in_force_at_both() {
     best_of_three(|_| {
         let (origin, redis) = (Origin::start(), Redis::start());
         let text = |rate: &str| file(&origin, &redis.url(), &shared(rate));
-        let (one, other) = (
-            Gateway::start(&text("50r/s")),
-            Gateway::start(&text("50r/s")),
-        );
+        let [one, other] = [(); 2].map(|()| Gateway::start(&text("50r/s")));
         let crowds = [(&one, 10, "/?key=a"), (&other, 10, "/?key=b")];
         let (before, after) = busy(&crowds, &[200], || {
             pass(millis(300));
@@ -95,8 +92,7 @@ fn a_gate_moves_into_redis_and_out_of_it_with_those_who_wait() {
         if !(millis(1430)..millis(2000)).contains(&took) {
             return Err(format!("{took:?}"));
         }
-        let pairs = moments.windows(2).map(|pair| pair[1] - pair[0]);
-        let closest = pairs.min().expect("some");
+        let closest = gaps(&moments).into_iter().min().expect("some");
         if closest < millis(35) {
             return Err(format!("{closest:?} between two"));
         }
