@@ -1,6 +1,7 @@
-//! Key in the store that the gates of one origin share, and its link.
+//! Key in Redis (the *store*) that the gates of one origin share, and the link to it.
 //!
-//! Used by the calls for slots, permits and back-off.
+//! Used by the calls for slots, permits and back-off, which have one key each. `store_task` makes
+//! the calls.
 
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
@@ -28,8 +29,8 @@ pub(super) struct StoreKey {
     pub(super) name: Vec<u8>,
     /// Identifier of this gateway.
     pub(super) gateway: [u8; 8],
-    /// Error of the last call, if the store is out.
-    error: Option<Error>,
+    /// Outage of the store that the last call met; `None`: none, or it was reported.
+    outage: Option<Error>,
     /// Counters of the calls.
     calls: Arc<CountBy<StoreResult>>,
     /// Limits the log lines about refusals.
@@ -59,16 +60,17 @@ impl StoreKey {
             name: name.into_bytes(),
             origin: origin.to_owned(),
             gateway: gateway.to_le_bytes(),
-            error: None,
+            outage: None,
             calls,
             refusals: Throttle::every(REFUSAL_LOG_SECONDS),
         }
     }
 
-    /// Counts a call by its reply, and logs a refusal of the key. `what`: text for the log.
+    /// Counts a call by its reply, and logs a refusal of the key. Returns the reply.
     ///
-    /// An outage of the store is kept for [`is_back`](Self::is_back).
-    pub(super) fn replied<T>(
+    /// An outage of the store is kept for [`wait_until_back`](Self::wait_until_back). `what`: end
+    /// of the log line, after "an origin's".
+    pub(super) fn record_reply<T>(
         &mut self,
         reply: Result<T, Error>,
         what: &str,
@@ -78,7 +80,7 @@ impl StoreKey {
             Some(error) if error.is_outage() => (Some(error.clone()), None),
             refusal => (None, refusal),
         };
-        self.error = outage;
+        self.outage = outage;
         if let Some(error) = refusal {
             self.log_refusal(error, what);
         }
@@ -87,7 +89,7 @@ impl StoreKey {
 
     /// Forgets an outage that ended the last call, so that the store does not count as out for it.
     pub(super) fn forget_outage(&mut self) {
-        self.error = None;
+        self.outage = None;
     }
 
     /// Logs that the store refused the key, at most once a minute.
@@ -101,13 +103,13 @@ impl StoreKey {
         tracing::error!(store = %redis.url, origin = self.origin, key = %cut_quoted(&key), %error, "the store refused the key of an origin's {what}; {remedy}");
     }
 
-    /// Waits until the store is worth another try. Returns whether it accepts writes then.
+    /// Waits until the store was probed, or for a while. Returns whether it is available then.
     ///
     /// If an outage ended the last call, the store counts as out from now on.
-    pub(super) async fn is_back(&mut self) -> bool {
-        if let Some(error) = self.error.take() {
+    pub(super) async fn wait_until_back(&mut self) -> bool {
+        if let Some(error) = self.outage.take() {
             self.link.lose(&error);
         }
-        self.link.is_back().await
+        self.link.wait_for_probe().await
     }
 }

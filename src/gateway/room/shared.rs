@@ -189,7 +189,7 @@ async fn wait_until_back(
     loop {
         // Operations that arrive meanwhile get no answer.
         let is_back = tokio::select! {
-            is_back = link.is_back() => is_back,
+            is_back = link.wait_for_probe() => is_back,
             pending = pending.recv() => match pending {
                 Some(_) => false,
                 None => return false,

@@ -1,6 +1,9 @@
-//! Answer of the store to a join: the verdict of `limit` that follows from a script's findings.
+//! Answer of the store, Redis, to a join: the verdict that follows from a script's findings.
 //!
-//! `reply` reads the findings from bytes.
+//! A *join* is a request of a zone that asks for a verdict. Its script finds the state of the key,
+//! and charges the request if it is accepted. These functions compute the same verdict from the
+//! findings, with the arithmetic of [`limit`]. `reply` reads the findings from bytes. A *tick* is
+//! the unit in which [`Rate`] counts levels exactly.
 
 use config::redis::{ticks, whole_micros};
 use limit::{
@@ -28,6 +31,7 @@ pub struct StoreAnswer {
     ///
     /// `None` if the request was rejected, and for `sliding_window_log`.
     pub usable_until: Option<Moment>,
+    /// State of the key after the decision.
     pub(super) state: StoredState,
 }
 
@@ -43,16 +47,16 @@ impl StoreAnswer {
 /// Charge of a request in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// Number of its first slot on the schedule; 0 unless the algorithm is `leaky_bucket`.
+    /// Number of the charge's first slot on the schedule; 0 unless the algorithm is `leaky_bucket`.
     pub(super) slot: u64,
     /// Time of the charge.
     pub(super) at: Moment,
-    /// Number of consecutive slots that it took.
+    /// Charged cost: the number of consecutive slots.
     pub(super) cost: Cost,
 }
 
 impl Charge {
-    /// Returns the number of its first slot on the schedule.
+    /// Returns the number of the charge's first slot on the schedule.
     #[cfg(test)]
     pub(crate) fn slot(&self) -> u64 {
         self.slot
@@ -63,7 +67,7 @@ impl Charge {
         self.cost
     }
 
-    /// Returns the part of `cost` slots that begins after the first `skipped` slots.
+    /// Returns the part of the charge that has `cost` slots, after the first `skipped` slots.
     pub fn part(&self, skipped: u32, cost: Cost) -> Self {
         Self {
             slot: self.slot + u64::from(skipped),
@@ -72,7 +76,7 @@ impl Charge {
         }
     }
 
-    /// Returns the part above `cost`: the last slots. `None` if the charge is at most `cost`.
+    /// Returns the part of the charge above `cost`: its last slots. `None`: it is at most `cost`.
     pub fn too_much(&self, cost: Cost) -> Option<Self> {
         let excess = self.cost.above(cost)?;
         Some(self.part(cost.get(), excess))
@@ -86,12 +90,12 @@ impl Charge {
         }
     }
 
-    /// Returns whether its slots are behind those of another charge.
+    /// Returns whether the slots of the charge are behind those of another charge.
     pub fn is_behind(&self, other: &Self) -> bool {
         self.slot > other.slot
     }
 
-    /// Returns whether its slots directly follow those of another charge.
+    /// Returns whether the slots of the charge directly follow those of another charge.
     pub fn follows(&self, other: &Self) -> bool {
         self.slot == other.slot + u64::from(other.cost.get())
     }
@@ -118,7 +122,7 @@ pub struct Retuned {
 }
 
 /// Converts a count. Larger numbers become `u32::MAX`.
-fn small(count: u64) -> u32 {
+fn saturate(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
@@ -187,8 +191,8 @@ fn decide(join: &Join<'_>, in_force: InForce, reply: &OperationReply<'_>) -> Opt
     };
     Some(match join.algorithm {
         Algorithm::LeakyBucket => {
-            // Level in requests and a rest in ticks. At the end of the schedule, the level has the
-            // same rest.
+            // The level of the key and the level at the end of the schedule, each in requests and a
+            // rest in ticks, which both have; and the number of the slot at that end.
             let [requests, rest, schedule_requests, schedule_end] = findings;
             let level = ticks(rate, requests.checked_add(charged_before)?, rest);
             let slots_behind_end = i128::from(first_slot(reply, cost)) - i128::from(schedule_end);
@@ -213,21 +217,21 @@ fn decide(join: &Join<'_>, in_force: InForce, reply: &OperationReply<'_>) -> Opt
         }
         Algorithm::FixedWindow => {
             let [window, count, ..] = findings;
-            let count = small(count.checked_add(charged_before)?);
+            let count = saturate(count.checked_add(charged_before)?);
             let counter = FixedWindow::counted(window, count);
             decide_in_window(Meter::FixedWindow(counter), window)
         }
         Algorithm::SlidingWindowCounter => {
             let [window, previous, current, _] = findings;
-            let current = small(current.checked_add(charged_before)?);
-            let counter = SlidingWindowCounter::counted(window, small(previous), current);
+            let current = saturate(current.checked_add(charged_before)?);
+            let counter = SlidingWindowCounter::counted(window, saturate(previous), current);
             decide_in_window(Meter::SlidingWindowCounter(counter), window)
         }
         Algorithm::SlidingWindowLog => decide_by_log(allowance(join, in_force), cost, reply)?,
     })
 }
 
-/// Returns the first slot of a join: a slot that was refunded, or a slot at the schedule's end.
+/// Returns the number of the first slot of a join: a refunded slot, or one at the schedule's end.
 fn first_slot(reply: &OperationReply<'_>, cost: Cost) -> u64 {
     let [.., schedule_end] = reply.entry.findings;
     let free_slots = &reply.entry.free_slots;
@@ -248,7 +252,8 @@ fn window_end(window: u64, rate: Rate) -> Option<Moment> {
 
 /// Returns the allowance of a window, as the script applies it.
 ///
-/// A window's count is a part of its rate. So if another gateway's rate is in force, its count is.
+/// A window's count is a part of its rate. So if another gateway's rate is in force, the count of
+/// that rate is in force, too.
 fn allowance(join: &Join<'_>, in_force: InForce) -> Allowance {
     let InForce { rate, differs, .. } = in_force;
     let other_count = rate.whole_count();
@@ -291,7 +296,7 @@ fn decide_by_tokens(limit: Limit, rate: Rate, now: Moment, missing: i128) -> Ver
 fn decide_by_log(allowance: Allowance, cost: Cost, reply: &OperationReply<'_>) -> Option<Decision> {
     let [counted, _, next_after_accepted, next_after_rejected] = reply.entry.findings;
     let counted = counted.checked_add(reply.charged_before(cost))?;
-    let count = small(counted);
+    let count = saturate(counted);
     let excess = Excess::of(count).plus(cost);
     let decision = |verdict, count, one_more_at| Decision {
         verdict,
@@ -317,9 +322,10 @@ fn decide_by_log(allowance: Allowance, cost: Cost, reply: &OperationReply<'_>) -
     Some(decision(Verdict::Pass { excess }, count, one_more_at))
 }
 
-/// Returns the verdict on a request that makes `level`.
+/// Returns the verdict on a request that raises the level of its key to `level`.
 ///
-/// Its departure time is when the level `schedule_level` has leaked down to its `delay`.
+/// The level of the key decides whether the request is accepted. An accepted request departs when
+/// `schedule_level`, the level at its slot on the schedule, has leaked down to the limit's `delay`.
 fn decide_on_schedule(
     limit: Limit,
     rate: Rate,

@@ -1,4 +1,4 @@
-//! `/api/store`: the store of shared zones and origins.
+//! `/api/store`: the store, Redis, of shared zones and origins, as JSON.
 
 use actix_web::web::Data;
 use config::{StoreKind, Words};

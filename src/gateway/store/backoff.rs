@@ -1,4 +1,7 @@
-//! Call and reply by which gateways share what they have learned about an origin.
+//! Call and reply by which gateways share, through Redis, what they have learned about an origin.
+//!
+//! *Learned* are the limits that back-off has lowered (*cut*), and the pauses that the origin has
+//! ordered.
 
 use std::time::Duration;
 
@@ -37,13 +40,13 @@ impl ScriptCall for BackoffCall<'_> {
             Some((token, learned)) => (*token, content_of(learned), learned.paused),
             None => (Token::default(), Vec::new(), Duration::ZERO),
         };
-        let lifetime = (MIN_LIFETIME + paused).as_secs_f64() * 1000.0;
+        let lifetime_millis = (MIN_LIFETIME + paused).as_secs_f64() * 1000.0;
         let length = u16::try_from(content.len()).unwrap_or(u16::MAX);
         let mut packed = Vec::with_capacity(50 + content.len());
         packed.extend(at_or_now(self.at).to_le_bytes());
         packed.extend(self.ask.known);
         packed.extend(double(self.ask.answers).to_le_bytes());
-        packed.extend(lifetime.to_le_bytes());
+        packed.extend(lifetime_millis.to_le_bytes());
         packed.extend(token);
         packed.extend(length.to_le_bytes());
         packed.extend(content);
@@ -61,11 +64,11 @@ fn content_of(learned: &Learned) -> Vec<u8> {
 }
 
 /// Reads a reply; `None` if it is not one of the script.
-fn read(packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
+pub(super) fn read(packed: &[u8]) -> Option<Result<LearnedReply, Error>> {
     let mut rest = Packed(packed);
     let now = rest.moment()?;
     match rest.take()? {
-        [TAKEN] => return Some(Err(Error::taken())),
+        [TAKEN] => return Some(Err(Error::key_taken())),
         [DONE] => {}
         _ => return None,
     }
@@ -100,23 +103,13 @@ mod tests {
         let part = || (1..=1_000_000_u32).prop_map(Percent::from_millionths);
         let given_back = (span(), span(), span());
         let given_back = given_back.prop_map(|(ago, kept, mean)| GivenBack { ago, kept, mean });
-        let rate = (
-            part(),
-            span(),
-            span(),
-            prop::option::of(part()),
-            any::<(u64, u64)>(),
-        );
-        let in_flight = (
-            part(),
-            span(),
-            any::<(u64, u64)>(),
-            prop::option::of(given_back),
-        );
+        let (given_back, trouble_at) = (prop::option::of(given_back), prop::option::of(part()));
+        let rate = (part(), span(), span(), trouble_at, any::<(u64, u64)>());
+        let in_flight = (part(), span(), any::<(u64, u64)>(), given_back);
         (any::<u64>(), span(), span(), rate, in_flight).prop_map(
-            |(cut, ago, paused, rate, in_flight)| Learned {
+            |(cut, cut_ago, paused, rate, in_flight)| Learned {
                 cut,
-                cut_ago: ago,
+                cut_ago,
                 paused,
                 rate: LearnedRate {
                     share: rate.0,
@@ -145,15 +138,6 @@ mod tests {
             let content = content_of(&known);
             let read: Learned = serde_json::from_slice(&content).unwrap();
             prop_assert_eq!(read, known);
-        }
-
-        #[test]
-        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..220)) {
-            let _read = read(&packed);
-            let mut reported: Vec<u8> = 1e15_f64.to_le_bytes().to_vec();
-            reported.push(1);
-            reported.extend(packed);
-            let _read = read(&reported);
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Grouping of operations into calls of scripts.
+//! Groups operations on keys into calls of scripts in Redis.
+//!
+//! An *operation* (`operation`) is a join, a refund or another change of one key. One call is for
+//! many keys. Equal operations on a key are one *entry* with a count. `reply` reads the reply.
 
 use std::collections::HashMap;
 
@@ -19,7 +22,7 @@ const MAX_ENTRIES: usize = 1024;
 /// A key occurs once in a call, however many operations it has there.
 pub(super) struct Calls<'a> {
     pub(super) calls: Vec<Call<'a>>,
-    /// Location of each operation in the calls, in order.
+    /// Location of each operation in the calls, in the order of the operations.
     pub(super) locations: Vec<OperationLocation>,
 }
 
@@ -31,15 +34,18 @@ pub(super) struct Call<'a> {
     /// Time of the operations. `None` means now, on Redis's clock.
     at: Option<Moment>,
     pub(super) keys: Vec<&'a [u8]>,
-    /// Entries for each key, with the number of equal operations.
+    /// Entries of each key, each after the number of equal operations.
     entries: Vec<SmallVec<[(u32, Entry); 1]>>,
 }
 
 /// Location of an operation in the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OperationLocation {
+    /// Index of the call.
     pub(super) call: usize,
+    /// Index of the key in the call.
     pub(super) key: usize,
+    /// Index of the entry of the key.
     pub(super) entry: usize,
     /// Number of equal operations before it in the entry.
     pub(super) nth: u32,
@@ -54,7 +60,7 @@ impl<'a> Calls<'a> {
         operations: impl ExactSizeIterator<Item = Operation<'a>>,
         max_keys: usize,
     ) -> Self {
-        let mut this = Self {
+        let mut grouped = Self {
             calls: Vec::new(),
             locations: Vec::with_capacity(operations.len()),
         };
@@ -63,11 +69,11 @@ impl<'a> Calls<'a> {
             HashMap::with_capacity_and_hasher(operations.len(), RandomState::default());
         for operation in operations {
             let last = last_of_key.get(operation.key).copied();
-            let location = this.add(command, operation, last, max_keys);
+            let location = grouped.add(command, operation, last, max_keys);
             last_of_key.insert(operation.key, location);
-            this.locations.push(location);
+            grouped.locations.push(location);
         }
-        this
+        grouped
     }
 
     /// Adds an operation. `last`: location of the last operation on the same key.
@@ -86,8 +92,7 @@ impl<'a> Calls<'a> {
                 return OperationLocation { entry, nth, ..last };
             }
         }
-        // Never use a call before the key's last one, which would change the order of its
-        // operations.
+        // A call before the key's last one would change the order of the key's operations.
         let first_usable = last.map_or(0, |last| last.call + 1);
         let has_room = |call: &Call<'_>| call.keys.len() < max_keys && call.is_for(&operation);
         let found = self.calls[first_usable..].iter().rposition(has_room);
@@ -129,12 +134,12 @@ impl<'a> Call<'a> {
 
     /// Adds an operation to a key of this call; `None` if the key has as many as it may have.
     ///
-    /// Returns the index of its entry, and its index among equal joins.
+    /// Returns the index of the operation's entry, and its index among equal joins.
     fn add_to_key(&mut self, key: usize, new: Entry) -> Option<(usize, u32)> {
         let entries = &mut self.entries[key];
         let index = entries.len().checked_sub(1)?;
         let (count, last) = &mut entries[index];
-        // Two refunds of one charge are not the same as a refund of two.
+        // Only joins are counted: two refunds of one charge are not a refund of two charges.
         if self.command == ScriptCommand::Join && *last == new {
             *count += 1;
             return Some((index, *count - 1));
@@ -155,15 +160,16 @@ impl<'a> Call<'a> {
     pub(super) fn packed(&self) -> Vec<u8> {
         let rate = self.pace.packed();
         let entries: usize = self.entries().sum();
+        // Command, two times and a length; a length for each key; four numbers for each entry.
         let mut packed = Vec::with_capacity(19 + rate.len() + 2 * self.keys.len() + 32 * entries);
         packed.push(self.command as u8);
         let mut add = |bytes: &[u8]| packed.extend_from_slice(bytes);
         add(&at_or_now(self.at).to_le_bytes());
         add(&micros(self.pace.since()).to_le_bytes());
-        add(&short(rate.len()));
+        add(&pack_length(rate.len()));
         add(rate);
         for entries in &self.entries {
-            add(&short(entries.len()));
+            add(&pack_length(entries.len()));
             for (count, entry) in entries {
                 add(&count.to_le_bytes());
                 add(&entry.cost.to_le_bytes());
@@ -175,7 +181,7 @@ impl<'a> Call<'a> {
 }
 
 /// Packs a length that is known to be short.
-fn short(length: usize) -> [u8; 2] {
+fn pack_length(length: usize) -> [u8; 2] {
     u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes()
 }
 
@@ -194,6 +200,7 @@ mod tests {
 
         #[test]
         fn operations_on_a_key_keep_their_order(
+            // Index of the key and of the pace, burst, and whether it is a token bucket.
             joins in prop::collection::vec((0..5_usize, 0..2_usize, 1..3_u32, any::<bool>()), 0..80),
             max_keys in 1..4_usize,
         ) {
@@ -215,11 +222,9 @@ mod tests {
             let calls = Calls::group(ScriptCommand::Join, joins.iter().map(Operation::from), max_keys);
             prop_assert_eq!(calls.locations.len(), joins.len());
             for call in &calls.calls {
-                let mut keys = call.keys.clone();
-                prop_assert!(keys.len() <= max_keys);
-                keys.sort_unstable();
-                keys.dedup();
-                prop_assert_eq!(keys.len(), call.keys.len());
+                prop_assert!(call.keys.len() <= max_keys);
+                let distinct: std::collections::HashSet<_> = call.keys.iter().collect();
+                prop_assert_eq!(distinct.len(), call.keys.len());
             }
             for key in KEYS {
                 let own = joins.iter().zip(&calls.locations).filter(|(join, _)| join.key == key);

@@ -1,6 +1,8 @@
-//! Connection of one thread to the store, and the operations over it.
+//! Connection of one thread to Redis (the *store*), and the operations over it.
 //!
-//! `probe` tests whether an unavailable store is back. `link` adds outages and the store's clock.
+//! A *batch* is what is sent in one round trip. It consists of *calls* of scripts, and a call of
+//! *operations* on keys (`calls`, `operation`). `probe` tests whether an unavailable store is back.
+//! `link` adds outages and the store's clock.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::pin::pin;
@@ -14,12 +16,12 @@ use tokio::sync::Mutex;
 use super::calls::{Calls, MAX_KEYS};
 use super::connection::RedisConnection;
 use super::operation::{Operation, ScriptCommand};
-use super::patience::within;
 use super::probe::Doubt;
-use super::refusal::{is_across_nodes, is_forgotten, refusal, unreachable};
+use super::refusal::{is_for_several_nodes, is_unknown_script, refusal, unreachable};
 use super::reply::{OperationReply, Reply};
 use super::script::{Script, ScriptCall, SentScripts};
-use super::unanswered::UnansweredKey;
+use super::timeout::within;
+use super::unanswered_key::UnansweredKey;
 use super::{Error, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
 
 /// Connection of one thread to the Redis that all gateways share.
@@ -33,10 +35,11 @@ pub struct Store {
     timeout: Duration,
     /// Authorities for the server's certificate; `None`: those of the system.
     pub(super) authorities: Option<Authorities>,
-    connection: RefCell<Option<Opened>>,
-    /// Lock of the task that connects.
+    /// Open connection; `None`: the next use connects.
+    connection: RefCell<Option<OpenConnection>>,
+    /// Held by the task that connects.
     connecting: Mutex<()>,
-    /// Key of the node of a cluster that the next probe writes to.
+    /// Key of a cluster's node that did not answer: the next probe writes to that node.
     pub(super) unanswered: UnansweredKey,
     /// Upper bound of keys in a call: 1 after a node of a cluster has refused several.
     max_keys: Cell<usize>,
@@ -46,9 +49,9 @@ pub struct Store {
 
 /// Open connection.
 #[derive(Clone)]
-pub(super) struct Opened {
+pub(super) struct OpenConnection {
     connection: RedisConnection,
-    /// Scripts that the server knows. Each connection has its own, so this identifies it.
+    /// Scripts that the server knows. Each connection has a value of its own, which identifies it.
     sent: Rc<SentScripts>,
 }
 
@@ -128,7 +131,7 @@ impl Store {
         forgotten.await.into_iter().collect()
     }
 
-    /// Makes a call that is about one thing, in one round trip.
+    /// Makes a call of a script that is not about a zone's bucket, in one round trip.
     ///
     /// # Errors
     ///
@@ -142,7 +145,7 @@ impl Store {
         self.read(&reply, |packed| call.read(packed))?
     }
 
-    /// Reads a script's reply, and notes whether it is valid.
+    /// Reads a script's reply, and records whether it is valid.
     pub(super) fn read<T>(
         &self,
         reply: &Value,
@@ -172,7 +175,7 @@ impl Store {
 
     /// Executes all operations by scripts, in order and in one round trip.
     ///
-    /// `answer` makes each answer from an operation and its reply.
+    /// `answer` makes the answer to an operation from its reply.
     async fn operate<'o, O, T>(
         &self,
         command: ScriptCommand,
@@ -188,8 +191,8 @@ impl Store {
         let mut calls = group(max_keys);
         let mut replies = self.run_calls(&calls).await;
         if self.must_split(max_keys, &replies) {
-            // The calls that succeeded are repeated, too, which charges their keys once more. Only
-            // the first batches on a connection meet this.
+            // The calls that succeeded are repeated, too, which charges their keys once more. This
+            // happens only to the first batches of a thread, as `max_keys` then stays 1.
             calls = group(self.max_keys());
             replies = self.run_calls(&calls).await;
         }
@@ -226,7 +229,8 @@ impl Store {
 
     /// Returns whether calls with up to `max_keys` keys each must be repeated with fewer keys.
     ///
-    /// Then a call was refused, because its keys are on several nodes of a cluster. It did nothing.
+    /// True if a call was refused because its keys are on several nodes of a cluster. Such a call
+    /// did nothing.
     pub(super) fn must_split<T>(&self, max_keys: usize, replies: &[Result<T, Error>]) -> bool {
         let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
         self.max_keys() < max_keys && replies.iter().any(is_refused)
@@ -253,6 +257,7 @@ impl Store {
         if count == 0 {
             return Vec::new();
         }
+        // Connection that was used; empty if connecting failed or took too long.
         let used = OnceCell::new();
         let sending = pin!(self.send(count, command, &used));
         let error = match within(self.timeout, sending).await {
@@ -279,39 +284,39 @@ impl Store {
     }
 
     /// Drops the connection if it is still the one that was `used`.
-    fn drop_connection(&self, used: Option<&Opened>) {
+    fn drop_connection(&self, used: Option<&OpenConnection>) {
         let is_used =
-            |open: &mut Opened| used.is_some_and(|used| Rc::ptr_eq(&used.sent, &open.sent));
+            |open: &mut OpenConnection| used.is_some_and(|used| Rc::ptr_eq(&used.sent, &open.sent));
         self.connection.borrow_mut().take_if(is_used);
     }
 
-    /// Sends commands over the connection, and notes the connection in `used`.
+    /// Sends commands over the connection, and sets `used` to that connection.
     async fn send(
         &self,
         count: usize,
         command: impl Fn(usize, Option<&SentScripts>) -> Cmd,
-        used: &OnceCell<Opened>,
+        used: &OnceCell<OpenConnection>,
     ) -> RedisResult<Vec<Result<Value, Error>>> {
         let opened = self.connection().await?;
-        let Opened { connection, sent } = used.get_or_init(|| opened);
+        let OpenConnection { connection, sent } = used.get_or_init(|| opened);
         let commands = (0..count).map(|index| command(index, Some(sent)));
         let mut replies = connection
             .send(commands.collect(), &self.unanswered)
             .await?;
         // Scripts can be flushed, and another node of a cluster may not have received them. Send
         // the commands with unknown scripts again, with their source code.
-        let forgotten: Vec<usize> = (0..replies.len())
-            .filter(|index| replies[*index].as_ref().is_err_and(is_forgotten))
+        let unknown: Vec<usize> = (0..replies.len())
+            .filter(|index| replies[*index].as_ref().is_err_and(is_unknown_script))
             .collect();
-        if !forgotten.is_empty() {
-            let again = forgotten.iter().map(|index| command(*index, None));
+        if !unknown.is_empty() {
+            let again = unknown.iter().map(|index| command(*index, None));
             let repeated = connection.send(again.collect(), &self.unanswered).await?;
-            for (index, reply) in forgotten.into_iter().zip(repeated) {
+            for (index, reply) in unknown.into_iter().zip(repeated) {
                 replies[index] = reply;
             }
         }
         let mut errors = replies.iter().filter_map(|reply| reply.as_ref().err());
-        if errors.any(is_across_nodes) {
+        if errors.any(is_for_several_nodes) {
             self.max_keys.set(1);
         }
         let replies = replies.into_iter();
@@ -321,7 +326,7 @@ impl Store {
     }
 
     /// Returns the open connection, or opens one.
-    pub(super) async fn connection(&self) -> RedisResult<Opened> {
+    pub(super) async fn connection(&self) -> RedisResult<OpenConnection> {
         let open = || self.connection.borrow().clone();
         if let Some(open) = open() {
             return Ok(open);
@@ -330,7 +335,7 @@ impl Store {
         if let Some(open) = open() {
             return Ok(open);
         }
-        let new = Opened {
+        let new = OpenConnection {
             connection: RedisConnection::open(&self.url, self.authorities.as_ref()).await?,
             sent: Rc::default(),
         };

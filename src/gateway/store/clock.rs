@@ -1,4 +1,4 @@
-//! Estimate of the difference between the store's clock and this gateway's.
+//! Estimate of the difference between the clock of the store, Redis, and this gateway's.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -122,53 +122,51 @@ fn shifted(store_time: Moment, ahead: i128) -> Moment {
 mod tests {
     use super::*;
 
+    /// Returns an instant this number of microseconds after a recent one of the Unix epoch.
     fn at(micros: u64) -> Moment {
         Moment::from_nanos(1_000_000_000_000_000_000 + micros * 1000)
     }
 
-    /// Records an answer of the store between two instants of the gateway's clock.
-    fn note(clock: &StoreClock, [sent, store_time, received]: [u64; 3]) {
-        let (sent, received) = (at(sent), at(received));
-        clock.note(Trip { sent, received }, at(store_time));
+    /// Records answers: sent, the store's time, and received, in microseconds.
+    fn note(clock: &StoreClock, answers: &[[u64; 3]]) {
+        for [sent, store_time, received] in answers.iter().map(|answer| answer.map(at)) {
+            clock.note(Trip { sent, received }, store_time);
+        }
+    }
+
+    /// Checks the own and the latest own time at a time of the store, in microseconds.
+    fn check(clock: &StoreClock, [store_time, own, latest]: [u64; 3]) {
+        let found = [clock.own(at(store_time)), clock.latest(at(store_time))];
+        assert_eq!(found, [own, latest].map(at), "{store_time}");
     }
 
     #[test]
-    fn the_fastest_answers_determine_the_clocks_difference() {
+    fn the_fastest_ways_determine_the_difference() {
         let clock = StoreClock::default();
         // The store is 5 s behind. Each way takes 300 us, then 100, then one way takes 900.
-        note(&clock, [5_000_000, 300, 5_000_600]);
-        assert_eq!(clock.own(at(0)), at(5_000_000));
-        assert_eq!(clock.latest(at(0)), at(5_000_300));
-        note(&clock, [5_001_000, 1100, 5_001_200]);
-        note(&clock, [5_002_000, 2100, 5_003_000]);
-        assert_eq!(clock.own(at(10_000)), at(5_010_000));
-        assert_eq!(clock.latest(at(10_000)), at(5_010_100));
-    }
-
-    #[test]
-    fn the_fastest_ways_there_and_back_count() {
-        let clock = StoreClock::default();
+        note(&clock, &[[5_000_000, 300, 5_000_600]]);
+        check(&clock, [0, 5_000_000, 5_000_300]);
+        note(&clock, &[[5_001_000, 1100, 5_001_200]]);
+        note(&clock, &[[5_002_000, 2100, 5_003_000]]);
+        check(&clock, [10_000, 5_010_000, 5_010_100]);
         // The first and the last answer of a batch that took 4 ms.
-        note(&clock, [0, 100, 4200]);
-        note(&clock, [0, 4100, 4200]);
-        assert_eq!(clock.own(at(5000)), at(5000));
-        assert_eq!(clock.latest(at(5000)), at(5100));
+        let clock = StoreClock::default();
+        note(&clock, &[[0, 100, 4200], [0, 4100, 4200]]);
+        check(&clock, [5000, 5000, 5100]);
     }
 
     #[test]
     fn an_old_answer_is_forgotten_and_a_clock_that_was_set_is_followed() {
         let clock = StoreClock::default();
-        note(&clock, [0, 100, 200]);
-        for seconds in [11, 22] {
-            let now = seconds * 1_000_000;
-            note(&clock, [now, now + 300, now + 600]);
+        note(&clock, &[[0, 100, 200]]);
+        for now in [11_000_000, 22_000_000] {
+            note(&clock, &[[now, now + 300, now + 600]]);
         }
-        assert_eq!(clock.own(at(23_000_000)), at(23_000_000));
-        assert_eq!(clock.latest(at(23_000_000)), at(23_000_300));
+        check(&clock, [23_000_000, 23_000_000, 23_000_300]);
         // The store's clock is set forward, then far back.
-        note(&clock, [23_000_000, 33_000_250, 23_000_500]);
+        note(&clock, &[[23_000_000, 33_000_250, 23_000_500]]);
         assert_eq!(clock.own(at(33_000_000)), at(23_000_000));
-        note(&clock, [24_000_000, 1_000_250, 24_000_500]);
+        note(&clock, &[[24_000_000, 1_000_250, 24_000_500]]);
         assert_eq!(clock.own(at(1_000_000)), at(24_000_000));
     }
 }

@@ -1,4 +1,6 @@
 //! Connection to a Redis server, or to the nodes of a cluster.
+//!
+//! `client` sends commands over it. `bounded_connection` has the connection to one server.
 
 use config::redis::{Servers, Url};
 use config::tls::Authorities;
@@ -7,10 +9,10 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::{AsyncConnectionConfig, Cmd, IntoConnectionInfo, Pipeline, RedisResult, Value};
 
-use super::bounded::{BoundedConnection, NODE_CONNECT_TIMEOUT, trust_nodes};
+use super::bounded_connection::{BoundedConnection, NODE_CONNECT_TIMEOUT, trust_nodes};
 #[cfg(test)]
 use super::simulated;
-use super::unanswered::UnansweredKey;
+use super::unanswered_key::UnansweredKey;
 
 /// Connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]

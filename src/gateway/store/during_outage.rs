@@ -1,4 +1,4 @@
-//! Effect of an outage of the store, as a text.
+//! Effect of an outage of the store, Redis, on zones, origins and rooms, as a text for messages.
 
 use config::{Origin, Settings, StoreKind};
 use limit::WithoutPool;
@@ -8,6 +8,7 @@ pub fn during_outage(settings: &Settings) -> Option<String> {
     let is_shared = |store| store != StoreKind::Memory;
     let origins = || settings.origins.iter();
     let any_closed = origins().any(is_closed);
+    // Origins whose requests go on without the store.
     let going_on = || origins().filter(|origin| !is_closed(origin));
     let shares_rate = going_on().any(|origin| origin.shared_rate().is_some());
     let shares_permits = going_on().any(|origin| origin.shared_permits().is_some());
@@ -50,58 +51,44 @@ fn is_closed(origin: &Origin) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use config;
-
-    const ZONES: &str = "zones follow their on_store_failure";
-    const CLOSED: &str = "origins with on_store_failure = \"closed\" start no requests";
-
-    /// Returns the message about an outage, for origins and a zone with these lines.
-    fn message(origins: &[&str], zone: &str) -> Option<String> {
-        let origins = origins.iter().enumerate().map(|(nth, lines)| {
-            format!("[origins.o{nth}]\nservers = [\"http://127.0.0.1:9\"]\n{lines}\n")
-        });
-        let text = format!(
-            "{}[zones.z]\nkey = \"all\"\nrate = \"1r/s\"\n{zone}\n\
-             [[routes]]\npath = \"/\"\norigin = \"o0\"\nlimits = [{{ zone = \"z\" }}]\n\
-             [redis]\nurl = \"redis://127.0.0.1\"\n",
-            origins.collect::<String>()
-        );
-        let settings = config::parse(&text, Path::new("gateway.toml"), true).unwrap();
-        during_outage(&settings)
-    }
+    use crate::test_settings;
 
     #[test]
-    fn an_outage_message_describes_the_effects_on_shared_features() {
+    fn the_message_about_an_outage_names_the_effect_on_each_shared_feature() {
+        let local = "rate = \"9r/s\"";
         let rate = "store = \"redis\"\nrate = \"9r/s\"";
         let permits = "store = \"redis\"\nmax_in_flight = 9";
         let closed = &format!("{permits}\non_store_failure = \"closed\"");
         let closed_rate = &format!("{rate}\non_store_failure = \"closed\"");
-        let go_on = |what| format!("origins go on with this gateway's part of their {what}");
         let shared = "store = \"redis\"";
-        assert_eq!(message(&["rate = \"9r/s\""], ""), None);
+        let zones = "zones follow their on_store_failure";
+        let closes = "origins with on_store_failure = \"closed\" start no requests";
+        let go_on = |what| format!("origins go on with this gateway's part of their {what}");
+        let all_effects = format!("{zones}, {closes}, and other {}", go_on("rate"));
+        // Fields of the origins and of the zone, and the message.
         for (origins, zone, expected) in [
-            (&["rate = \"9r/s\""][..], shared, ZONES.to_owned()),
-            (&[rate], "", go_on("rate")),
-            (&[permits], "", go_on("max_in_flight")),
-            (&[permits, rate], "", go_on("rate and max_in_flight")),
-            (&[closed], "", CLOSED.to_owned()),
+            (&[local][..], "", None),
+            (&[local], shared, Some(zones.to_owned())),
+            (&[rate], "", Some(go_on("rate"))),
+            (&[permits], "", Some(go_on("max_in_flight"))),
+            (&[permits, rate], "", Some(go_on("rate and max_in_flight"))),
+            (&[closed], "", Some(closes.to_owned())),
             // It has no permits with a lease that could expire.
-            (&[closed_rate], "", go_on("rate")),
-            (&[closed], shared, format!("{ZONES}, and {CLOSED}")),
-            (
-                &[closed, rate],
-                shared,
-                format!("{ZONES}, {CLOSED}, and other {}", go_on("rate")),
-            ),
+            (&[closed_rate], "", Some(go_on("rate"))),
+            (&[closed], shared, Some(format!("{zones}, and {closes}"))),
+            (&[closed, rate], shared, Some(all_effects)),
         ] {
-            assert_eq!(
-                message(origins, zone).as_deref(),
-                Some(&*expected),
-                "{origins:?}"
+            let mut tables = format!(
+                "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"all\"\nrate = \"1r/s\"\n{zone}\n"
             );
+            for (nth, fields) in origins[1..].iter().enumerate() {
+                tables +=
+                    &format!("[origins.o{nth}]\nservers = [\"http://127.0.0.1:9\"]\n{fields}\n");
+            }
+            let route = "limits = [{ zone = \"z\" }]";
+            let settings = test_settings::with_fields(&tables, origins[0], route);
+            assert_eq!(during_outage(&settings), expected, "{origins:?} {zone}");
         }
     }
 }

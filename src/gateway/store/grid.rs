@@ -1,6 +1,8 @@
-//! Claims of slots: gateways share one grid of departure times at an origin.
+//! Claims of slots: gateways share one grid of departure times at an origin, through Redis.
 //!
-//! `permits` has the calls for the permits of an origin, `backoff` those for its learned state.
+//! A *slot* is a departure time on the grid. A *claim* asks for slots, and reports the requests
+//! that wait at the gate. `permits` has the calls for the permits of an origin, `backoff` those for
+//! its learned state.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use super::reply::{OTHER_RATE, OWN_RATE, Packed, TAKEN};
 use super::script::{Script, ScriptCall};
 use super::{Error, StoreRate};
 
-/// Upper bound of the rate's slots in one slot of the script. The fastest rate has 200.
+/// Upper bound of the slots that the script grants as one. The fastest rate has 200.
 const MAX_PIECES: u32 = 1000;
 
 /// Bytes of a key in the reply: its hash, and the number of gateways at which it waits.
@@ -32,7 +34,7 @@ pub struct Claim<'a> {
     pub slots: u64,
     /// Share of its slots that the gateway may take, above 0 and at most 1.
     pub part: f64,
-    /// Duration of an answer. Slots that are due sooner are not granted.
+    /// Time within which an answer arrives. Slots that are due sooner are not granted.
     pub lead: Duration,
     /// Demand of the classes with waiters; empty if there are none. At most 255.
     pub classes: &'a [ClassDemand],
@@ -87,9 +89,8 @@ impl ScriptCall for Claim<'_> {
         add(&double(self.slots).to_le_bytes());
         add(&self.part.to_le_bytes());
         add(&(self.lead.as_secs_f64() * 1e6).to_le_bytes());
-        let numbers = self
-            .keys
-            .map(|keys| [keys.generation, keys.claim, keys.answered]);
+        let numbers = self.keys;
+        let numbers = numbers.map(|keys| [keys.generation, keys.claim, keys.answered]);
         for number in numbers.unwrap_or_default() {
             add(&double(number).to_le_bytes());
         }
@@ -117,18 +118,19 @@ impl ScriptCall for Claim<'_> {
 
 impl ClaimReply {
     /// Reads a reply; `None` if it is not one of the script.
-    fn read(packed: &[u8], claimed_rate: Rate) -> Option<Result<Self, Error>> {
+    pub(super) fn read(packed: &[u8], claimed_rate: Rate) -> Option<Result<Self, Error>> {
         let mut rest = Packed(packed);
         let now = rest.moment()?;
         let gateways = rest.number()?.max(1.0);
         let part = rest.number()?;
         let (free, again) = (moment(&mut rest)?, moment(&mut rest)?);
         let rate = match rest.take()? {
-            [TAKEN] => return Some(Err(Error::taken())),
+            [TAKEN] => return Some(Err(Error::key_taken())),
             [OWN_RATE] => claimed_rate,
             [OTHER_RATE] => rest.text()?.parse().ok()?,
             _ => return None,
         };
+        // Each granted instant stands for this number of slots, one interval apart.
         let pieces = Some(u32::from_le_bytes(rest.take()?));
         let pieces = pieces.filter(|pieces| *pieces <= MAX_PIECES)?;
         let count = rest.length()?;
@@ -162,7 +164,7 @@ impl ClaimReply {
     }
 }
 
-/// Reads the part of the reply about keys.
+/// Reads the part of the reply about keys: at how many gateways requests of each wait.
 fn read_key_news(rest: &mut Packed<'_>) -> Option<KeyNews> {
     let [is_noted] = rest.take()?;
     let generation = rest.number()?;
@@ -187,28 +189,4 @@ fn moment(rest: &mut Packed<'_>) -> Option<Moment> {
     Some(Moment::from_nanos(
         to_whole(micros).saturating_mul(1000) + nanos,
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #![proptest_config(testing::config())]
-
-        #[test]
-        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..120)) {
-            let own = "1r/s".parse().unwrap();
-            let _read = ClaimReply::read(&packed, own);
-            let mut reply: Vec<u8> = [1e15, 2.0, 0.5, 1e15, 1e15]
-                .into_iter()
-                .flat_map(f64::to_le_bytes)
-                .collect();
-            reply.push(1);
-            reply.extend(packed);
-            let _read = ClaimReply::read(&reply, own);
-        }
-    }
 }

@@ -1,6 +1,7 @@
-//! Health of the store, as all workers see it: outages and refusals.
+//! Health of the store, Redis, as all workers see it: outages and refusals.
 //!
-//! `link` finds the outages of one worker. `report` shows the health to users.
+//! In an *outage* the store cannot be reached or accepts no writes. A *refusal* is an error for one
+//! operation alone. `link` finds the outages of one worker. `report` shows the health to users.
 
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,7 +30,7 @@ pub struct StoreHealth {
     state: Mutex<State>,
     /// Limits the log lines about refusals.
     refusal_throttle: Throttle,
-    /// Durations of batches, from sending to the answer or to giving up.
+    /// Durations of round trips, from sending to the answer or to giving up.
     round_trips: Durations,
 }
 
@@ -92,10 +93,10 @@ impl StoreHealth {
         (outage.workers > 0).then(|| (outage.since, outage.reason.clone()))
     }
 
-    /// Logs that the store refused an operation of `zone` although it is available.
+    /// Records that the store refused an operation of `zone` although it is available.
     ///
     /// Logs the first refusal, then at most one a minute.
-    pub(crate) fn refused(&self, zone: &str, error: &Error) {
+    pub(crate) fn note_refusal(&self, zone: &str, error: &Error) {
         self.state().refusal = Some(error.clone());
         if self.refusal_throttle.show(clock::now()).is_none() {
             return;
@@ -109,7 +110,7 @@ impl StoreHealth {
         self.state().refusal.clone()
     }
 
-    /// Returns the durations of batches, from sending to the answer or to giving up.
+    /// Returns the durations of round trips, from sending to the answer or to giving up.
     pub fn round_trips(&self) -> &Durations {
         &self.round_trips
     }
@@ -122,7 +123,7 @@ impl StoreHealth {
         store
     }
 
-    /// Notes that a worker can no longer reach the store.
+    /// Records that a worker can no longer reach the store.
     pub(super) fn begin_outage(&self, error: &Error) {
         let state = &mut *self.state();
         let (outage, during_outage) = (&mut state.outage, &state.during_outage);
@@ -135,7 +136,7 @@ impl StoreHealth {
         }
     }
 
-    /// Notes that a worker still cannot reach the store. `error`: failure of its last probe.
+    /// Records that a worker still cannot reach the store. `error`: failure of its last probe.
     pub(super) fn continue_outage(&self, error: &Error) {
         let outage = &mut self.state().outage;
         outage.reason = error.to_string();
@@ -146,7 +147,7 @@ impl StoreHealth {
         }
     }
 
-    /// Notes the end of a worker's outage.
+    /// Records the end of a worker's outage.
     ///
     /// `is_back`: the worker reaches the store again. If not, it no longer uses the store.
     pub(super) fn end_outage(&self, is_back: bool) {
@@ -159,7 +160,7 @@ impl StoreHealth {
         }
     }
 
-    /// Records the duration of a batch until its answer or until it was given up.
+    /// Records the duration of a round trip until its answer or until it was given up.
     pub(super) fn record_round_trip(&self, span: Duration) {
         self.round_trips.record(span);
     }

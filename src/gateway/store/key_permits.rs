@@ -1,5 +1,6 @@
-//! Calls for permits of keys, for which `in_flight` applies over all gateways.
+//! Calls for permits of keys: `in_flight` of a zone bounds the running requests of a key.
 //!
+//! A *permit* is the right to run one request. With Redis, the bound is for all gateways together.
 //! `permits` has the calls for the permits of an origin.
 
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub type KeyCall<'a> = (&'a [u8], Duration, KeyPermitsCall);
 pub struct InFlightCalls<'a> {
     /// Id of the gateway, or of one part of it.
     pub gateway: [u8; 8],
-    /// For each key its name, the lifetime of its permits, and the content.
+    /// One call for each key.
     pub calls: &'a [KeyCall<'a>],
     /// Time of the calls. `None` means now, on Redis's clock; only tests set it.
     pub at: Option<Moment>,
@@ -93,7 +94,7 @@ impl InFlightCalls<'_> {
 }
 
 /// Reads a reply about `keys` keys; `None` if it is not one of the script.
-fn read(packed: &[u8], keys: usize) -> Option<Vec<Result<KeyPermitsReply, Error>>> {
+pub(super) fn read(packed: &[u8], keys: usize) -> Option<Vec<Result<KeyPermitsReply, Error>>> {
     let mut rest = Packed(packed);
     let _now = rest.moment()?;
     let replies = (0..keys).map(|_| read_key(&mut rest));
@@ -104,34 +105,14 @@ fn read(packed: &[u8], keys: usize) -> Option<Vec<Result<KeyPermitsReply, Error>
 /// Reads the part of a reply about one key.
 fn read_key(rest: &mut Packed<'_>) -> Option<Result<KeyPermitsReply, Error>> {
     match rest.take()? {
-        [TAKEN] => Some(Err(Error::taken())),
+        [TAKEN] => Some(Err(Error::key_taken())),
         [DONE] => Some(Ok(KeyPermitsReply {
             granted: rest.count()?,
             others: rest.count()?,
             withheld: rest.count()?,
             others_wait: rest.take()? == [1],
         })),
-        [TOO_LATE] => Some(Err(Error::too_late())),
+        [TOO_LATE] => Some(Err(Error::call_ignored())),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #![proptest_config(testing::config())]
-
-        #[test]
-        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _read = read(&packed, 2);
-            let mut reply = 1e15_f64.to_le_bytes().to_vec();
-            reply.push(1);
-            reply.extend(packed);
-            let _read = read(&reply, 2);
-        }
     }
 }

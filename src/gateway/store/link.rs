@@ -1,4 +1,4 @@
-//! Link of a thread to the store: its connection, outages and clock.
+//! Link of a thread to Redis (the *store*): its connection, its outage and the store's clock.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -23,8 +23,8 @@ use crate::time::clock;
 /// **Outages.** During an outage, the link probes the store at intervals until the store accepts a
 /// write. Each user decides which failure begins an outage ([`lose`](Self::lose)), because the
 /// costs of a failure differ. Each request of a zone waits for the store. So the first failure
-/// begins an outage, and the zone makes no calls until it ends. A gate has claimed slots ahead.
-/// Without the store, the gate sends its share of the rate in addition to the gateways that still
+/// begins an outage, and the zone makes no calls until the outage ends. A gate has claimed slots
+/// ahead. Without the store, it sends its share of the rate in addition to the gateways that still
 /// reach the store. So it continues to claim for a while ([`Claims`](limit::Claims)), even if a
 /// zone has begun an outage.
 ///
@@ -35,8 +35,9 @@ pub struct Link {
     store: Store,
     health: Arc<StoreHealth>,
     clock: Rc<StoreClock>,
-    /// User that is notified when an outage begins; `None`: no zone uses the store yet.
+    /// User that is notified when an outage begins: that of all zones. `None`: no zone uses it yet.
     user: RefCell<Option<Weak<dyn LinkUser>>>,
+    /// Whether an outage lasts.
     is_out: Cell<bool>,
     /// Notifies that the unavailable store was probed.
     probed: Notify,
@@ -45,12 +46,13 @@ pub struct Link {
 /// User of a link that must know at once when an outage begins.
 pub trait LinkUser: Any {
     /// Handles the start of an outage.
-    fn lost(&self);
+    fn note_outage(&self);
 }
 
 /// Outage of one thread. It ends when this is dropped.
 struct Outage {
     health: Arc<StoreHealth>,
+    /// Whether the store has accepted a write.
     is_back: bool,
 }
 
@@ -82,17 +84,17 @@ impl Drop for Outage {
 }
 
 thread_local! {
-    /// Links of this thread.
-    static HERE: RefCell<Vec<Weak<Link>>> = const { RefCell::new(Vec::new()) };
+    /// Links of this thread, one for each store.
+    static LINKS: RefCell<Vec<Weak<Link>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Link {
     /// Returns this thread's link to a store. Does not connect.
     pub fn here(health: &Arc<StoreHealth>) -> Rc<Self> {
-        HERE.with_borrow_mut(|here| {
-            here.retain(|link| link.strong_count() > 0);
+        LINKS.with_borrow_mut(|links| {
+            links.retain(|link| link.strong_count() > 0);
             let is_to_store = |link: &Rc<Self>| Arc::ptr_eq(&link.health, health);
-            if let Some(known) = here.iter().filter_map(Weak::upgrade).find(is_to_store) {
+            if let Some(known) = links.iter().filter_map(Weak::upgrade).find(is_to_store) {
                 return known;
             }
             let new = Rc::new(Self {
@@ -103,7 +105,7 @@ impl Link {
                 is_out: Cell::default(),
                 probed: Notify::new(),
             });
-            here.push(Rc::downgrade(&new));
+            links.push(Rc::downgrade(&new));
             new
         })
     }
@@ -180,7 +182,7 @@ impl Link {
             is_back: false,
         };
         if let Some(user) = self.live_user() {
-            user.lost();
+            user.note_outage();
         }
         let (link, next_try) = (Rc::downgrade(self), self.store.next_try());
         spawn_local(outage.probe_until_back(link, next_try));
@@ -188,8 +190,8 @@ impl Link {
 
     /// Waits for the next probe of an unavailable store, or else for the time between two probes.
     ///
-    /// Returns whether the store is then available.
-    pub async fn is_back(&self) -> bool {
+    /// Returns whether the store is available then.
+    pub async fn wait_for_probe(&self) -> bool {
         if self.is_out() {
             self.probed.notified().await;
         } else {

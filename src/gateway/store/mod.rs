@@ -1,15 +1,23 @@
-//! Decisions of [`limit`] made in Redis: gateways share buckets, origins and waiting rooms.
+//! The *store*: Redis, in which gateways share buckets, origins and waiting rooms.
+//!
+//! It makes the decisions of [`limit`]. A *join* is a request of a zone that asks for a verdict. A
+//! *slot* is a departure time on a schedule. A *permit* is the right to run one request.
 //!
 //! | module | content |
 //! |---|---|
-//! | `link` | the users' way to the store: connection, outages and clock of one worker |
+//! | `link` | the way of all users to the store: connection, outages and clock of one worker |
 //! | `health` | outages and refusals, as all workers see them |
-//! | `client`, `connection`, `bounded`, `socket` | the connection, from commands down to bytes |
-//! | `probe`, `patience`, `refusal`, `unanswered` | what happens if Redis does not answer |
+//! | `client`, `connection`, `bounded_connection`, `socket` | the connection, down to bytes |
+//! | `probe`, `timeout`, `unanswered_key` | what happens if Redis does not answer |
+//! | `refusal` | classes of Redis's errors |
 //! | `operation`, `calls`, `reply`, `answer`, `stored_state` | joins and refunds of keys |
-//! | `grid`, `permits`, `key_permits`, `backoff`, `room` | one call each of another feature |
+//! | `grid` | slots of an origin |
+//! | `permits`, `key_permits` | permits of an origin, and of keys |
+//! | `backoff` | what gateways have learned about an origin |
+//! | `room` | a waiting room |
+//! | `clock` | the difference of Redis's clock to this gateway's |
 //! | `script` | the Lua scripts |
-//! | `report` | status and metrics |
+//! | `during_outage`, `report`, `api` | what users see |
 //!
 //! A decision is made by a Lua script, so it is atomic. It uses Redis's own clock, so the gateways'
 //! clocks need not agree. A batch of joins is one round trip: a pipeline of scripts, called by
@@ -41,10 +49,10 @@
 //! end. No slot is assigned twice. A slot in the past is not refunded, because its departure is
 //! spent. The in-memory queue can move all waiters up, so it refunds more in that case.
 //!
-//! **Settling.** If an admitted request cost less than its charge, the rest is
-//! [refunded](Charge::too_much). If it cost more, the rest is a join with a limit that nothing
-//! [exceeds](Limit::unlimited): it takes slots at the end of the schedule. The waiters of its
-//! gateway take these slots, and leave as many of their first slots unused. So no departure is
+//! **Settling.** If an admitted request cost less than its charge, the difference is
+//! [refunded](Charge::too_much). If it cost more, the difference is a join with a limit that
+//! nothing [exceeds](Limit::unlimited): it takes slots at the end of the schedule. The waiters of
+//! its gateway take these slots, and leave as many of their first slots unused. So no departure is
 //! added, and waiters of other gateways keep their slots.
 //!
 //! **The grid of an origin** is one more key with its own script. Gateways [claim](Claim) the slots
@@ -53,8 +61,8 @@
 //! **A pool of permits** is one more key with its own script. Gateways [lease](PermitsCall) permits
 //! of an origin. Permits of a gateway that vanished stay withheld.
 //!
-//! **The running requests of a key** are counted in one more key with its own script. A gateway
-//! reports how many permits it has and requests ([`InFlightCalls`]).
+//! **The running requests of a zone's key** are counted in one more key with its own script. A
+//! gateway reports how many permits it has, and how many it asks for ([`InFlightCalls`]).
 //!
 //! **The learned state** of an origin that gateways share is one key with its own script. It stores
 //! what a gateway reports, unless it has a state that this gateway does not know ([`BackoffCall`]).
@@ -64,14 +72,14 @@
 //!
 //! **The rate in force** is the rate of the gateway whose file changed last ([`StoreRate::new`]'s
 //! `since`). A join with an older rate does not change it: the join is decided by the rate in
-//! force, and the answer says so. The answer also contains since when, in Redis's time. Waiters
-//! from before then continue at `since + (due - since) * new interval / old interval`, which keeps
-//! all gateways in step.
+//! force, and the answer says so. The answer also contains since when the rate is in force, in
+//! Redis's time. Waiters from before that instant continue at
+//! `since + (due - since) * new interval / old interval`, which keeps all gateways in step.
 
 mod answer;
 pub(crate) mod api;
 mod backoff;
-mod bounded;
+mod bounded_connection;
 mod calls;
 mod client;
 mod clock;
@@ -82,7 +90,6 @@ mod health;
 mod key_permits;
 mod link;
 mod operation;
-mod patience;
 mod permits;
 mod probe;
 mod refusal;
@@ -94,7 +101,8 @@ mod script;
 pub(crate) mod simulated;
 mod socket;
 mod stored_state;
-mod unanswered;
+mod timeout;
+mod unanswered_key;
 
 pub use answer::{Charge, InForce, Retuned, StoreAnswer};
 pub use backoff::BackoffCall;
@@ -106,10 +114,10 @@ pub use grid::{Claim, ClaimReply};
 pub use health::{StoreHealth, store_result};
 pub use key_permits::{InFlightCalls, KeyCall};
 pub use link::{Link, LinkUser};
-pub use patience::within;
 pub use permits::PermitsCall;
 pub use room::{RoomCall, RoomDone, RoomOp, RoomReply};
 pub use script::{BACKOFF_FORM, GRID_FORM, IN_FLIGHT_FORM, PERMITS_FORM, form};
+pub use timeout::within;
 
 use limit::{Algorithm, Limit, Moment};
 
@@ -131,9 +139,9 @@ pub struct Join<'a> {
 impl Join<'_> {
     /// Returns the limit in the form that is sent to the script.
     ///
-    /// Its ceiling, which `above_burst` raises, is computed with the gateway's own rate, because the
-    /// gateway does not know the rate in force yet: it may be that of another gateway's file. The
-    /// answer of the script must be read with the same ceiling.
+    /// Its ceiling, which `above_burst` raises, is computed with the gateway's own rate, because
+    /// the gateway does not know the rate in force yet: it may be that of another gateway's file.
+    /// The answer of the script must be read with the same ceiling.
     fn sent_limit(&self) -> Limit {
         self.limit.with_ceiling_at(self.pace.rate())
     }
@@ -201,28 +209,29 @@ pub enum Error {
 
 impl Error {
     /// Returns the error for a key that is used for something else, in Redis's own words.
-    fn taken() -> Self {
+    fn key_taken() -> Self {
         Self::Refused("WRONGTYPE: something else has this key".to_owned())
     }
 
     /// Returns the error for a call about permits that changed nothing.
-    fn too_late() -> Self {
+    fn call_ignored() -> Self {
         Self::Refused("a later call came before, or the pool has too many gateways".to_owned())
     }
 
     /// Returns whether the store as a whole is unavailable, not only one of its keys or scripts.
     ///
-    /// A command that is not allowed is no outage, because other commands and scripts may be allowed.
+    /// A command that is not allowed is no outage, because other commands and scripts may be
+    /// allowed.
     pub fn is_outage(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::NotAllowed(_))
     }
 
-    /// Returns whether the answer is not from a working Redis. Such a server is probed less often.
+    /// Returns whether the answer is not from a Redis. Such a server is probed less often.
     pub fn is_foreign(&self) -> bool {
         matches!(self, Self::NotRedis(_) | Self::InvalidReply)
     }
 
-    /// Returns whether the store answered, with a refusal.
+    /// Returns whether the store answered, so that the error is a refusal.
     pub fn is_answer(&self) -> bool {
         !matches!(self, Self::Unreachable(_) | Self::Late | Self::Panicked)
     }
@@ -254,9 +263,9 @@ impl Error {
     }
 }
 
-/// Returns a text without the part between its first and last quote, as a key may contain quotes.
+/// Returns a text without the part between its first and its last quote.
 ///
-/// Redis 6 uses backquotes as quotes.
+/// That part contains the key, which may itself contain quotes. Redis 6 uses backquotes as quotes.
 fn without_quoted(text: &str) -> String {
     const QUOTES: [char; 3] = ['\'', '`', '"'];
     match (text.find(QUOTES), text.rfind(QUOTES)) {

@@ -1,6 +1,7 @@
-//! Operations of scripts on one key, in the form that the scripts read.
+//! Operations of scripts in Redis on one key of a zone, in the form that the scripts read.
 //!
-//! `calls` groups them into calls.
+//! A *join* asks for a verdict on a request and charges it, a *refund* takes a charge back, a
+//! *retune* changes the rate. `calls` groups the operations into calls.
 
 use std::time::Duration;
 
@@ -12,10 +13,13 @@ use super::{Join, Refund, Retune, StoreRate};
 /// Command to a script, with the byte that encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScriptCommand {
+    /// Decides on a request, and charges it if it is accepted.
     Join = 1,
+    /// Takes a charge back.
     Refund = 2,
     /// Forgets what a leaky bucket was charged behind the charge of the last waiter.
     Forget = 3,
+    /// Changes the rate of a key that has waiters.
     Retune = 4,
 }
 
@@ -48,6 +52,7 @@ impl<'a> From<&'a Join<'_>> for Operation<'a> {
     fn from(join: &'a Join<'_>) -> Self {
         let limit = join.sent_limit();
         let burst = f64::from(limit.burst);
+        // As `scripts/*.lua` say: burst, delay, and longest wait; or the count of a window.
         let numbers = match (join.algorithm, limit.delay) {
             (algorithm, _) if algorithm.has_windows() => {
                 let window_count = f64::from(join.limit.burst) + 1.0;
@@ -72,9 +77,10 @@ impl<'a> From<&'a Join<'_>> for Operation<'a> {
     }
 }
 
-/// Refunds a charge, or forgets all charges behind it.
+/// For the command to refund a charge, and for the one to forget all charges behind it.
 impl<'a> From<&'a Refund<'_>> for Operation<'a> {
     fn from(refund: &'a Refund<'_>) -> Self {
+        // Number by which the script finds the charge: its slot, or its time.
         let charge_id = match refund.algorithm {
             Algorithm::LeakyBucket => double(refund.charge.slot),
             Algorithm::TokenBucket => NONE,

@@ -1,6 +1,9 @@
-//! Calls of a gateway to a pool of permits of an origin, which several gateways share.
+//! Calls of a gateway to a pool of permits of an origin, which several gateways share through
+//! Redis.
 //!
-//! `key_permits` has the calls for the permits of keys.
+//! A *permit* is the right to run one request at the origin. A *lease* gives a gateway some permits
+//! until an instant. Permits of a gateway that vanished are *withheld* for a while. `key_permits`
+//! has the calls for the permits of keys.
 
 use std::time::Duration;
 
@@ -41,6 +44,7 @@ impl ScriptCall for PermitsCall<'_> {
         let call = &self.call;
         let count = |count: usize| double(count as u64);
         let (maximum, since) = self.most;
+        // In the order of `scripts/permits.lua`, with the gateway's id between both parts.
         let before_gateway = [
             at_or_now(self.at),
             micros(since),
@@ -78,12 +82,13 @@ const SCARCE: u8 = 2;
 const RECOVERING: u8 = 4;
 
 /// Reads a reply; `None` if it is not one of the script.
-fn read(packed: &[u8]) -> Option<Result<PoolReply, Error>> {
+pub(super) fn read(packed: &[u8]) -> Option<Result<PoolReply, Error>> {
     let mut rest = Packed(packed);
     let _now = rest.moment()?;
     let reply = match rest.take()? {
-        [TAKEN] => Err(Error::taken()),
+        [TAKEN] => Err(Error::key_taken()),
         [DONE] => {
+            // Permits that are leased from now on, and those that the gateway may keep.
             let (leased, keeps) = (rest.count()?, rest.count()?);
             let [flags] = rest.take()?;
             // Fields are read in the order in which they are written here.
@@ -107,28 +112,8 @@ fn read(packed: &[u8]) -> Option<Result<PoolReply, Error>> {
                 },
             })
         }
-        [TOO_LATE] => Err(Error::too_late()),
+        [TOO_LATE] => Err(Error::call_ignored()),
         _ => return None,
     };
     rest.0.is_empty().then_some(reply)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #![proptest_config(testing::config())]
-
-        #[test]
-        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..130)) {
-            let _read = read(&packed);
-            let mut reply = 1e15_f64.to_le_bytes().to_vec();
-            reply.push(1);
-            reply.extend(packed);
-            let _read = read(&reply);
-        }
-    }
 }

@@ -1,4 +1,6 @@
-//! Probes of the store: whether it accepts writes, and whether it is a Redis at all.
+//! Probes of the *store*: whether it accepts writes, and whether it is a Redis at all.
+//!
+//! `link` probes an unavailable store at intervals. A reply that is not from a Redis is *foreign*.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -16,7 +18,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two probes while the store is unavailable.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Upper bound of the doublings of that time while the answers are not from a Redis: 8 seconds.
+/// Upper bound of the doublings of that time while the answers are foreign: to 8 seconds.
 const MAX_DOUBLINGS: u32 = 5;
 
 /// Argument of the script of a probe, which the script returns.
@@ -37,7 +39,7 @@ impl Doubt {
         self.is_suspect.set(true);
     }
 
-    /// Notes whether a reply was valid.
+    /// Records whether a reply was valid.
     pub(super) fn note_validity(&self, is_valid: bool) {
         if is_valid {
             self.foreign_replies.set(0);
@@ -53,8 +55,7 @@ impl Store {
     /// Connects if there is no connection, and tests whether a write succeeds in time.
     ///
     /// In a cluster it writes to the node that failed last, if a key of that node is known.
-    ///
-    /// Connecting may take longer than the timeout.
+    /// Connecting may take longer than the store's timeout.
     ///
     /// # Errors
     ///
@@ -97,7 +98,7 @@ impl Store {
 
     /// Returns the time until the next [probe](Self::probe) of an unavailable store.
     ///
-    /// It grows while the answers are not from a Redis.
+    /// Longer after each foreign answer in a row.
     pub fn next_try(&self) -> Duration {
         let doublings = self.doubt.foreign_replies.get().saturating_sub(1);
         PROBE_INTERVAL * (1 << doublings.min(MAX_DOUBLINGS))
@@ -134,9 +135,9 @@ fn echo_script(prefix: &[u8]) -> Cmd {
 /// Source: Redis cluster specification, "Hash tags".
 fn hashed_part(key: &[u8]) -> &[u8] {
     let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
-        let behind = &key[open + 1..];
-        let close = behind.iter().position(|byte| *byte == b'}')?;
-        Some(&behind[..close])
+        let after_open = &key[open + 1..];
+        let close = after_open.iter().position(|byte| *byte == b'}')?;
+        Some(&after_open[..close])
     });
     tag.filter(|tag| !tag.is_empty()).unwrap_or(key)
 }

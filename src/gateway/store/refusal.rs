@@ -1,17 +1,17 @@
-//! Classes of Redis's errors.
+//! Classes of Redis's errors: which of them is an outage, and which refuses one operation alone.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::Error;
-use super::bounded::NOT_REDIS;
+use super::bounded_connection::NOT_REDIS;
 
 /// Returns whether the keys of a call belong to several nodes of a cluster.
-pub(super) fn is_across_nodes(error: &RedisError) -> bool {
+pub(super) fn is_for_several_nodes(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
 }
 
 /// Returns whether the server does not know the hash of a script.
-pub(super) fn is_forgotten(error: &RedisError) -> bool {
+pub(super) fn is_unknown_script(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
@@ -27,7 +27,7 @@ pub(super) fn unreachable(error: &RedisError) -> Error {
     }
 }
 
-/// Returns the error for a refused command, by words in its text.
+/// Returns the class of the error for a refused command, by words in its text.
 ///
 /// Before Redis 7, the error of a command in a script stands in the middle of the text.
 pub(super) fn refusal(error: &RedisError) -> Error {
@@ -57,7 +57,8 @@ pub(super) fn refusal(error: &RedisError) -> Error {
     }
     let text = format!("{} {error}", error.code().unwrap_or_default());
     let contains_any = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    // First, because an unknown command is quoted with its arguments, which may contain any word.
+    // Tested first, because an unknown command is quoted with its arguments, which may contain any
+    // word.
     if contains_any(&NOT_ALLOWED) {
         Error::NotAllowed(error.to_string())
     } else if contains_any(&OUTAGES) {

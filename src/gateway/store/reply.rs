@@ -1,4 +1,7 @@
-//! Replies of scripts, read from their packed form.
+//! Replies of the scripts in Redis to calls for keys of zones, read from their packed form.
+//!
+//! A call (`calls`) has several keys, and entries for each. The reply has a result for each entry.
+//! [`Packed`] also reads the replies of the other scripts.
 
 use limit::{Cost, Moment, to_whole};
 use smallvec::SmallVec;
@@ -13,15 +16,15 @@ pub(super) const TAKEN: u8 = 0;
 pub(super) const OWN_RATE: u8 = 1;
 /// First byte of the part about a key: another rate is in force, which follows.
 pub(super) const OTHER_RATE: u8 = 2;
-/// First byte of a script without rates: the call was carried out.
+/// First byte of the reply of a script without rates: the call was carried out.
 pub(super) const DONE: u8 = 1;
-/// First byte of a script without rates: a later call came before, or there are too many gateways.
+/// As [`DONE`], but nothing was done: a later call came before, or there are too many gateways.
 pub(super) const TOO_LATE: u8 = 2;
 
 /// Reply to a call.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reply {
-    /// Time at which the script ran, on its clock.
+    /// Time at which the script ran, on Redis's clock.
     pub(super) now: Moment,
     /// Result for each key; an error if the key is used for something else, and nothing was done.
     pub(super) keys: Vec<Result<KeyReply, Error>>,
@@ -34,13 +37,14 @@ pub(super) struct KeyReply {
     pub(super) other_rate: Option<String>,
     /// Time since which the rate is in force; `None`: always.
     pub(super) since: Option<Moment>,
+    /// Result for each entry of the key.
     pub(super) entries: SmallVec<[EntryReply; 1]>,
 }
 
 /// Result of equal operations on one key.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct EntryReply {
-    /// Number of operations that were carried out. The first ones were.
+    /// Number of equal operations that were carried out: the first ones, if not all.
     pub(super) done_count: u32,
     /// Findings of a join. `scripts/*.lua` define them for each algorithm.
     pub(super) findings: [u64; 4],
@@ -51,9 +55,11 @@ pub(super) struct EntryReply {
 /// Result of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OperationReply<'r> {
-    /// Time at which the script ran, on its clock.
+    /// Time at which the script ran, on Redis's clock.
     pub(super) now: Moment,
+    /// Result of all operations on the key.
     pub(super) key: &'r KeyReply,
+    /// Result of this operation and of equal ones.
     pub(super) entry: &'r EntryReply,
     /// Number of equal operations before this one in the entry.
     pub(super) nth: u32,
@@ -65,7 +71,7 @@ impl OperationReply<'_> {
         self.nth < self.entry.done_count
     }
 
-    /// Returns the sum of the charges of the equal joins before this one.
+    /// Returns the sum of the charges of the accepted equal joins before this one, of this cost.
     pub(super) fn charged_before(&self, cost: Cost) -> u64 {
         u64::from(self.nth.min(self.entry.done_count)) * u64::from(cost.get())
     }
@@ -136,7 +142,7 @@ impl Packed<'_> {
     fn key(&mut self, command: ScriptCommand, entries: usize) -> Option<Result<KeyReply, Error>> {
         let [state] = self.take()?;
         if state == TAKEN {
-            return Some(Err(Error::taken()));
+            return Some(Err(Error::key_taken()));
         }
         let since = self.moment()?;
         let other_rate = match state {
@@ -174,34 +180,40 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::calls::Calls;
+    use super::super::grid::ClaimReply;
     use super::super::operation::Operation;
-    use super::super::{Join, StoreRate};
+    use super::super::{Retune, StoreRate, backoff, key_permits, permits};
     use super::*;
-    use limit::{Algorithm, Cost, Delay, Limit};
+    use limit::Algorithm;
+
+    /// Reads `packed` as a reply of each script.
+    fn read_as_each(packed: &[u8]) {
+        let rate = "1r/s".parse().unwrap();
+        let pace = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap();
+        // The command decides what is read, not the operation.
+        let (key, pace) = (&b"key"[..], &pace);
+        let operation = Operation::from(&Retune { key, pace });
+        let calls = Calls::group(ScriptCommand::Join, [operation].into_iter(), 1);
+        let _read = Reply::read(&calls.calls[0], packed);
+        let _read = ClaimReply::read(packed, rate);
+        let _read = permits::read(packed);
+        let _read = key_permits::read(packed, 2);
+        let _read = backoff::read(packed);
+    }
 
     proptest! {
         #![proptest_config(testing::config())]
 
         #[test]
-        fn random_bytes_do_not_break_the_reader(packed in prop::collection::vec(any::<u8>(), 0..120)) {
-            let rate = "1r/s".parse().unwrap();
-            let pace = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap();
-            let join = Join {
-                key: b"key",
-                algorithm: Algorithm::LeakyBucket,
-                pace: &pace,
-                limit: Limit::unlimited(Delay::Never, Cost::ONE),
-                at: None,
-            };
-            let joins = [join];
-            let joins = joins.iter().map(Operation::from);
-            let calls = Calls::group(ScriptCommand::Join, joins, 1);
-            let _read = Reply::read(&calls.calls[0], &packed);
-            // A reply with few entries, followed by random bytes.
-            let mut reply = 1e15_f64.to_le_bytes().to_vec();
-            reply.push(1);
-            reply.extend(packed);
-            let _read = Reply::read(&calls.calls[0], &reply);
+        fn random_bytes_do_not_break_the_readers(packed in prop::collection::vec(any::<u8>(), 0..220)) {
+            read_as_each(&packed);
+            // The valid beginning of a reply, and that of a reply to a claim, then random bytes.
+            for numbers in [&[1e15_f64][..], &[1e15, 2.0, 0.5, 1e15, 1e15]] {
+                let mut reply: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+                reply.push(1);
+                reply.extend(&packed);
+                read_as_each(&reply);
+            }
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Call of a gateway to a waiting room that several gateways share, and the reply.
+//! Call of a gateway to a waiting room that several gateways share through Redis, and the reply.
+//!
+//! A visitor *draws* a number. Lotteries turn numbers into positions in the queue. A visitor is
+//! *called* when a session is free, and has a session (is *inside*) after the next request.
 
 use std::time::Duration;
 
@@ -36,7 +39,7 @@ pub struct RoomCall<'a> {
 pub enum RoomOp {
     /// Draws a number for a visitor.
     Draw,
-    /// Notes that a visitor who may be called is there.
+    /// Records that a visitor who may be called is there.
     Come {
         /// Position in the queue.
         position: u64,
@@ -45,7 +48,7 @@ pub enum RoomOp {
         /// Whether an earlier answer to this operation was lost. The visitor may be inside already.
         is_again: bool,
     },
-    /// Notes a request of a visitor with a session.
+    /// Records a request of a visitor with a session.
     Touch {
         /// Number of the visitor.
         number: u64,
@@ -54,7 +57,7 @@ pub enum RoomOp {
         /// Time since the request.
         ago: Duration,
     },
-    /// Notes when a visitor was asked to poll again.
+    /// Records when a visitor was asked to poll again.
     PollDue {
         /// Position in the queue.
         position: u64,
@@ -72,7 +75,7 @@ pub enum RoomOp {
         /// Number of drawn numbers.
         count: u64,
     },
-    /// Asks where the numbers begin that were drawn in an outage.
+    /// Asks for the first number of those drawn in the outage with this id.
     Marked(u32),
 }
 
@@ -83,7 +86,8 @@ pub enum RoomDone {
     Drawn(u64, bool),
     /// Time of the call on Redis's clock; `None`: the visitor was not called, or came too late.
     Came(Option<Moment>),
-    /// Result of any other operation: a count, or 1 for true and 0 for false; `None`: there is none.
+    /// Result of any other operation: a count, or 1 for true and 0 for false; `None`: there is
+    /// none.
     Count(Option<u64>),
 }
 

@@ -1,6 +1,7 @@
 //! Lua scripts that run in Redis, and the commands that call them.
 //!
-//! Their sources, with the form of arguments and replies, are in `scripts`.
+//! Their sources, with the form of arguments and replies, are in the folder `scripts`. Redis knows
+//! a script by its hash once it has run its source code.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -13,8 +14,11 @@ use redis::{Cmd, Script as Hashed};
 pub enum Script {
     /// Decides by a leaky bucket or a token bucket.
     Bucket,
+    /// Decides by a fixed window.
     FixedWindow,
+    /// Decides by a log of requests.
     SlidingWindowLog,
+    /// Decides by two windows.
     SlidingWindowCounter,
     /// Assigns the slots of an origin.
     Grid,
@@ -40,7 +44,7 @@ impl Script {
     }
 }
 
-/// Call of a script about one thing: its arguments, and how its reply is read.
+/// Call of a script that is not about a zone's bucket: its arguments, and how its reply is read.
 pub trait ScriptCall {
     const SCRIPT: Script;
     type Reply;
@@ -61,6 +65,7 @@ struct Source {
     hash: String,
 }
 
+/// Source of a script that decides on joins, from its own files and the common ones.
 macro_rules! source {
     ($($file:literal),*) => {
         Source::new(concat!(
@@ -90,7 +95,7 @@ static SOURCES: LazyLock<[Source; 9]> = LazyLock::new(|| {
             include_str!("scripts/grid.lua")
         )),
         Source::new(include_str!("scripts/room.lua")),
-        Source::new(include_str!("scripts/places.lua")),
+        Source::new(include_str!("scripts/permits.lua")),
         Source::new(include_str!("scripts/backoff.lua")),
         Source::new(include_str!("scripts/in_flight.lua")),
     ]
@@ -107,28 +112,29 @@ pub fn form(algorithm: Algorithm) -> u8 {
     }
 }
 
-/// Version of the state of an origin's grid, as [`form`] for keys.
+/// Version of the state of an origin's grid: as [`form`], but not of a zone's key.
 pub const GRID_FORM: u8 = 2;
 
-/// Version of the state of a pool of permits, as [`form`] for keys.
+/// Version of the state of a pool of permits, as [`GRID_FORM`].
 pub const PERMITS_FORM: u8 = 1;
 
-/// Version of the state of a key's permits, as [`form`] for keys.
+/// Version of the state of a key's permits, as [`GRID_FORM`].
 pub const IN_FLIGHT_FORM: u8 = 1;
 
-/// Version of the learned state of an origin, as [`form`] for keys.
+/// Version of the learned state of an origin, as [`GRID_FORM`].
 pub const BACKOFF_FORM: u8 = 2;
 
 /// Scripts that were sent over a connection with their source code.
 ///
-/// A server executes the commands of a connection in order, so it knows the hashes of these scripts.
+/// A server executes the commands of a connection in order, so it knows the hashes of these
+/// scripts.
 #[derive(Debug, Default)]
 pub(super) struct SentScripts([Cell<bool>; 9]);
 
 /// Returns the command that calls a script for these keys.
 ///
-/// It has the script's hash if the source code was `sent` before over the connection, else the source
-/// code. `None`: the source code, because the server has forgotten the script.
+/// It has the script's hash if the source code was `sent` before over the connection, else the
+/// source code. `None`: the source code, because the server has forgotten the script.
 pub(super) fn command<K: AsRef<[u8]>>(
     script: Script,
     keys: impl ExactSizeIterator<Item = K>,

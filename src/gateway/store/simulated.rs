@@ -1,4 +1,4 @@
-//! Connections to a simulated Redis.
+//! Connections to a simulated Redis, for tests: a network of this thread in place of the real one.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,7 +10,7 @@ use redis::{Cmd, RedisResult, Value};
 
 use super::Url;
 
-/// Network with a store, in place of the machine's.
+/// Network with a store, in place of the machine's network.
 pub(crate) trait Network {
     /// Connects to the store at `url`.
     fn dial(&self, url: &Url) -> LocalBoxFuture<'static, RedisResult<Connection>>;

@@ -1,4 +1,4 @@
-//! Sockets to a Redis: TCP, TLS or Unix.
+//! Opens sockets to a Redis: TCP, TLS or Unix.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! State of a key in Redis after a decision, and its conversion to an account of `limit`.
+//! State of a zone's key in Redis after a decision, and its conversion to an account of `limit`.
+//!
+//! A *tick* is the unit in which [`Rate`] counts levels exactly.
 
 use limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, TokenBucket};
 

@@ -1,4 +1,6 @@
-//! Metrics of the store.
+//! Metrics of the store, Redis, written when `/metrics` is read.
+//!
+//! `status/exposition/families.txt` has their types and help texts.
 
 use std::collections::HashSet;
 
@@ -27,7 +29,8 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
         let name = labels(&[("origin", &origin.settings().name)]);
         Some((name, claims.collect()))
     });
-    // A zone that a reload has replaced is still in use, and has the metrics of its successor.
+    // A zone that a reload has replaced may still be in use, and shares the metrics of its
+    // successor. So each name is written once.
     let mut seen = HashSet::new();
     let rows = zones
         .chain(origins)

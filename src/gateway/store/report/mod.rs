@@ -1,4 +1,6 @@
-//! Status of the store for the API, once a second, with its metrics and headline rules.
+//! Takes the sample of the store, Redis, once a second: operations and refusals of zones, outages.
+//!
+//! `sample` has the types, `rules` the rules of the headline, `metrics` the metrics.
 
 pub(crate) mod metrics;
 pub(crate) mod rules;
@@ -25,20 +27,22 @@ const REFUSAL_SHOWN: Duration = Duration::from_secs(10);
 /// Counts of the store one second ago.
 #[derive(Default)]
 pub(crate) struct Store {
+    /// Operations of all zones by result, and durations of round trips.
     before: (Labelled, Counts),
     zones: HashMap<String, ZoneOperations>,
 }
 
-/// Operations of a zone until one second ago.
+/// Operations of a zone until the last sample.
 #[derive(Default)]
 struct ZoneOperations {
+    /// Number of operations, by result.
     counts: Labelled,
     /// Instant of the last refusal, if no operation was done since.
     refused: Option<Moment>,
 }
 
 impl ZoneOperations {
-    /// Computes the state after a second from the state before.
+    /// Computes the state of a zone at this second from that of the second before.
     fn next(before: Option<Self>, counts: Labelled, now: Moment) -> Self {
         let before = before.unwrap_or_default();
         let grown = counts.since(&before.counts);

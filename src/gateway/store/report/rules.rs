@@ -1,4 +1,8 @@
-//! Rules for a store that is out, or that refuses operations of zones and gates.
+//! Rules of the headline for a store that is out, or refuses operations of zones and gates.
+//!
+//! The *store* is Redis. A rule reads the samples of the last seconds, and returns a finding if
+//! something is wrong: what, the evidence, and the remedy. It is *out* if it cannot be reached or
+//! accepts no writes.
 
 use crate::gate::report::sample::RefusedOperation;
 use crate::origin::report::sample::OriginSample;
@@ -74,6 +78,7 @@ pub(crate) fn refused_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
     let store = recent.last()?.store.as_ref();
     store.filter(|store| store.up)?;
     let name = &origin.name;
+    // Text for the part of the rate or of the permits that the gate uses alone.
     let own_part_of = |what: &str| match (1.0 / refused.part).round() {
         parts if parts > 1.0 => format!("1/{parts} of its {what}"),
         _ => format!("all of its {what}"),

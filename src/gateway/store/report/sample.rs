@@ -1,4 +1,4 @@
-//! Types of the JSON of the store.
+//! Types of the JSON of the store, Redis: what `/api/live` and the live page get once a second.
 
 use std::collections::BTreeMap;
 
@@ -37,6 +37,6 @@ pub struct StoreRefuses {
     pub zones: Vec<Plain>,
     /// Reason, in the words of Redis.
     pub reason: Plain,
-    /// Remedy by an operator.
+    /// Advice for the operator.
     pub remedy: Plain,
 }

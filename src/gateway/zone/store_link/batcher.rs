@@ -381,9 +381,9 @@ impl Batcher {
         if let Some(error) = error.filter(|error| !error.is_outage()) {
             let zone = &link.settings.name;
             if link.settings.mask_keys {
-                self.store_health.refused(zone, &error.without_names());
+                self.store_health.note_refusal(zone, &error.without_names());
             } else {
-                self.store_health.refused(zone, error);
+                self.store_health.note_refusal(zone, error);
             }
         }
     }
@@ -393,7 +393,7 @@ impl LinkUser for Batcher {
     /// Answers all operations that there is no decision.
     ///
     /// Answers operations in flight, too. Otherwise later joins would be decided before them.
-    fn lost(&self) {
+    fn note_outage(&self) {
         self.batches_in_flight.abandon(|_| true);
         // Callers that expect an answer get `NoReply` when their operation is dropped.
         let charges = self.charges.take().into_iter().map(|it| it.key.link);

@@ -1,6 +1,7 @@
 //! Connections to a Redis with a bound on the size of a reply.
 //!
-//! `socket` opens the sockets, `connection` chooses between one server and a cluster.
+//! The server may be something else than a Redis, and send anything. `socket` opens the sockets,
+//! `connection` chooses between one server and a cluster.
 
 use std::cell::RefCell;
 use std::io;
@@ -53,7 +54,7 @@ enum BadReply {
     TooLarge,
 }
 
-/// State of the bytes received on a connection.
+/// Count of the bytes received on a connection.
 #[derive(Debug, Default)]
 struct Received {
     /// Number of bytes since the last complete reply.
@@ -63,12 +64,14 @@ struct Received {
 }
 
 impl Received {
-    /// Notes that a reply is complete.
+    /// Records that a reply is complete.
     fn note_reply(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
     /// Counts received bytes. Fails if the reply is too large or does not begin like one of Redis.
+    ///
+    /// `is_first`: whether these are the first bytes of the connection.
     fn add(&self, received: &[u8], is_first: bool) -> Result<(), BadReply> {
         if is_first && received.first().is_some_and(|byte| !begins_value(*byte)) {
             let mut lines = received.split(|byte| matches!(byte, b'\r' | b'\n'));
@@ -127,7 +130,7 @@ impl BoundedConnection {
         authorities: Option<&Authorities>,
     ) -> RedisResult<Self> {
         let received = Arc::<Received>::default();
-        let stream = Bounded {
+        let stream = BoundedSocket {
             socket: socket::open(info.addr(), authorities).await?,
             is_fresh: true,
             received: Arc::clone(&received),
@@ -156,6 +159,7 @@ impl BoundedConnection {
     }
 }
 
+/// Converts the reason to an error.
 fn bad_reply(bad: &BadReply) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{NOT_REDIS}{bad}"))
 }
@@ -207,14 +211,14 @@ impl ConnectionLike for BoundedConnection {
 }
 
 /// Socket that fails when a reply is too large or is not the protocol of Redis.
-struct Bounded {
+struct BoundedSocket {
     socket: Socket,
     /// Whether no byte has been received yet.
     is_fresh: bool,
     received: Arc<Received>,
 }
 
-impl AsyncRead for Bounded {
+impl AsyncRead for BoundedSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -237,7 +241,7 @@ impl AsyncRead for Bounded {
     }
 }
 
-impl AsyncWrite for Bounded {
+impl AsyncWrite for BoundedSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -277,8 +281,8 @@ mod tests {
     fn a_foreign_answer_is_quoted() {
         for (answer, quoted) in [
             (
-                &b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n"[..],
-                "HTTP/1.1 400 Bad Request",
+                &b"HTTP/1.1 400 Bad\r\nServer: x\r\n"[..],
+                "HTTP/1.1 400 Bad",
             ),
             (b"SSH-2.0-OpenSSH_9.2p1\r\n", "SSH-2.0-OpenSSH_9.2p1"),
             (b"\x00\xFF\"a", r#"\x00\xff\"a"#),

@@ -1,4 +1,4 @@
-//! Timeout for an answer of the store that does not count time in which this process stood still.
+//! Timeout for an answer of Redis, which does not count time in which this process stood still.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -8,8 +8,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// Waits for an answer for at most `limit`.
 ///
-/// Up to `limit` more, time does not count in which this process stood still, because it was stopped
-/// or had no CPU. The answer may have arrived meanwhile, and then there is no outage.
+/// If this process stood still meanwhile, because it was stopped or had no CPU, it waits longer by
+/// that time, but at most by `limit`. The answer may have arrived meanwhile, and then there is no
+/// outage.
 pub async fn within<A: Future>(
     limit: Duration,
     mut answer: Pin<&mut A>,

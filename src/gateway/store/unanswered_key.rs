@@ -1,12 +1,13 @@
-//! Key of the cluster node that failed last, for the next probe.
+//! Key of the cluster's node that did not answer last, for the next probe.
+//!
+//! Nodes of a cluster fail one by one, and each has a part of the keys. So a probe writes to the
+//! node of the key whose command was not answered.
 
 use std::cell::RefCell;
 
 use redis::{Arg, Cmd};
 
 /// Name in Redis of the last key whose command was not answered, until it is taken.
-///
-/// Nodes of a cluster fail one by one, so a probe has to ask the node that failed.
 #[derive(Default)]
 pub(super) struct UnansweredKey(RefCell<Option<Vec<u8>>>);
 
@@ -56,7 +57,7 @@ impl Drop for CommandInFlight<'_> {
 fn first_key(command: &Cmd) -> Option<&[u8]> {
     let mut words = command.args_iter();
     let words_before_key = match words.next() {
-        // The keys come after the script and the number of keys.
+        // The command has the script and the number of keys before the first key.
         Some(Arg::Simple(b"EVALSHA" | b"EVAL")) => 2,
         _ => 0,
     };
@@ -70,19 +71,12 @@ fn first_key(command: &Cmd) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    fn command(words: &[&str]) -> Cmd {
-        let mut command = Cmd::new();
-        for word in words {
-            command.arg(word);
-        }
-        command
-    }
-
     #[test]
     fn the_key_of_an_abandoned_command_is_noted_once() {
         let unanswered = UnansweredKey::default();
-        let script = command(&["EVALSHA", "hash", "1", "drip:z:a", "packed"]);
-        let probe = command(&["SET", "drip:probe", "1"]);
+        let words = |name, words: &[&str]| redis::cmd(name).arg(words).take();
+        let script = words("EVALSHA", &["hash", "1", "drip:z:a", "packed"]);
+        let probe = words("SET", &["drip:probe", "1"]);
         let mut answered = unanswered.watch(&script);
         answered.mark_answered();
         drop(answered);
