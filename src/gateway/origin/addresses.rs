@@ -1,4 +1,7 @@
-//! Known addresses of a server's name, and connections to addresses that the name has dropped.
+//! Known addresses of a server's name, and the test of connections to dropped ones.
+//!
+//! A connection to an address that a later lookup did not return is *outdated*: it takes no more
+//! requests.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +12,7 @@ use std::sync::Arc;
 pub(super) struct KnownAddresses {
     /// `None` if the server is given by its address, or the name was not looked up yet.
     found: RefCell<Option<Arc<[SocketAddr]>>>,
-    /// Number of lookups after which the name no longer had an address. Wraps around.
+    /// Number of lookups that did not return an address that was known before. Wraps around.
     generation: Cell<u32>,
 }
 
@@ -23,17 +26,15 @@ impl KnownAddresses {
         let before = self.found.replace(Some(Arc::clone(found)));
         let mut addresses = before.iter().flat_map(|before| before.iter());
         if addresses.any(|it| self.is_outdated(it.ip())) {
-            self.generation
-                .update(|generation| generation.wrapping_add(1));
+            self.generation.update(|number| number.wrapping_add(1));
         }
     }
 
     /// Returns whether the name no longer has this address.
     pub(super) fn is_outdated(&self, address: IpAddr) -> bool {
         let found = self.found.borrow();
-        found
-            .as_ref()
-            .is_some_and(|it| it.iter().all(|known| known.ip() != address))
+        let found = found.as_ref();
+        found.is_some_and(|it| it.iter().all(|known| known.ip() != address))
     }
 
     /// Returns whether a connection goes to an address that the name no longer has.
@@ -56,34 +57,32 @@ impl KnownAddresses {
 mod tests {
     use super::*;
 
-    fn found(addresses: &[&str]) -> Arc<[SocketAddr]> {
-        let address = |text: &&str| SocketAddr::new(text.parse().unwrap(), 0);
-        addresses.iter().map(address).collect()
-    }
-
     #[test]
     fn a_connection_is_compared_once_after_an_address_was_dropped() {
         let known = KnownAddresses::default();
-        let (mut old, mut staying) = (Compared::default(), Compared::default());
-        let left = |compared: &mut Compared, address: &str| {
-            let mut is_asked = false;
-            let goes_to_outdated = known.goes_to_outdated(compared, || {
-                is_asked = true;
-                address.parse().ok()
-            });
-            (is_asked, goes_to_outdated)
+        let look_up = |last_bytes: &[u8]| {
+            let found = last_bytes.iter().map(|last| ([10, 0, 0, *last], 0).into());
+            known.update(&found.collect());
         };
-        // Before the first lookup, after it, after the same result again, and with one more
-        // address.
-        assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
-        let first = found(&["10.0.0.1", "10.0.0.2"]);
-        known.update(&first);
-        known.update(&first);
-        known.update(&found(&["10.0.0.2", "10.0.0.1", "10.0.0.3"]));
-        assert_eq!(left(&mut old, "10.0.0.1"), (false, false));
-        known.update(&found(&["10.0.0.3", "10.0.0.2"]));
-        assert_eq!(left(&mut old, "10.0.0.1"), (true, true));
-        assert_eq!(left(&mut staying, "10.0.0.2"), (true, false));
-        assert_eq!(left(&mut staying, "10.0.0.2"), (false, false));
+        // Returns whether the connection was compared, and whether it is outdated.
+        let check = |compared: &mut Compared, last_byte: u8| {
+            let is_compared = Cell::new(false);
+            let is_outdated = known.goes_to_outdated(compared, || {
+                is_compared.set(true);
+                Some([10, 0, 0, last_byte].into())
+            });
+            (is_compared.get(), is_outdated)
+        };
+        let (mut old, mut staying) = (Compared::default(), Compared::default());
+        // Before the first lookup, and while no lookup drops an address.
+        assert_eq!(check(&mut old, 1), (false, false));
+        look_up(&[1, 2]);
+        look_up(&[1, 2]);
+        look_up(&[2, 1, 3]);
+        assert_eq!(check(&mut old, 1), (false, false));
+        look_up(&[3, 2]);
+        assert_eq!(check(&mut old, 1), (true, true));
+        assert_eq!(check(&mut staying, 2), (true, false));
+        assert_eq!(check(&mut staying, 2), (false, false));
     }
 }

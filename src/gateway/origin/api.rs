@@ -1,4 +1,4 @@
-//! `/api/origins`: origins with their servers, gates and waiting rooms.
+//! `/api/origins`: origins with their servers, gates and waiting rooms, as JSON.
 
 use actix_web::web::Data;
 use limit::Moment;

@@ -1,4 +1,6 @@
 //! Choice of one server among several for a request. Pure arithmetic, without clock or I/O.
+//!
+//! `group` makes the candidates from the servers and their settings.
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +20,7 @@ pub(super) const WHOLE: u64 = 1000;
 pub(super) struct Candidate {
     /// Whether requests may be sent to the server.
     pub(super) is_in: bool,
+    /// Whether the server gets requests only if no other server can take one.
     pub(super) is_backup: bool,
     /// Weight in thousandths, above zero.
     pub(super) weight: u64,
@@ -82,9 +85,10 @@ impl RoundRobin {
         servers: &[Candidate],
         can_take: impl Fn(&Candidate) -> bool,
     ) -> Option<usize> {
-        let able = servers.iter().filter(|it| can_take(it));
-        let lowest = able.min_by(|one, other| one.compare_load(other))?;
+        let eligible = servers.iter().filter(|it| can_take(it));
+        let lowest = eligible.min_by(|one, other| one.compare_load(other))?;
         let is_lowest = |it: &Candidate| can_take(it) && it.compare_load(lowest).is_eq();
+        // Sum of the weights, and the server with the highest sum so far.
         let (mut sum, mut chosen): (i64, Option<usize>) = (0, None);
         for (nth, it) in servers.iter().enumerate().filter(|(_, it)| is_lowest(it)) {
             let weight = i64::try_from(it.weight).unwrap_or(i64::MAX);
@@ -103,14 +107,13 @@ impl RoundRobin {
 impl Candidate {
     /// Returns whether the server is in and below its limit.
     fn has_room(&self) -> bool {
-        self.is_in
-            && self
-                .max_in_flight
-                .is_none_or(|limit| self.in_flight < limit)
+        let limit = self.max_in_flight;
+        self.is_in && limit.is_none_or(|limit| self.in_flight < limit)
     }
 
     /// Compares the requests relative to the weights, without a division.
     fn compare_load(&self, other: &Self) -> Ordering {
+        // a / x < b / y is the same as a * y < b * x.
         let load = |it: &Self, weight: u64| it.in_flight as u128 * u128::from(weight);
         load(self, other.weight).cmp(&load(other, self.weight))
     }
@@ -127,15 +130,16 @@ fn choose_for_key(
     hash: u64,
     can_take: impl Fn(&Candidate) -> bool,
 ) -> Option<usize> {
-    let able = servers.iter().enumerate().filter(|(_, it)| can_take(it));
-    let scores = able.map(|(nth, it)| (nth, score(hash, it)));
+    let eligible = servers.iter().enumerate().filter(|(_, it)| can_take(it));
+    let scores = eligible.map(|(nth, it)| (nth, score(hash, it)));
     let chosen = scores.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     Some(chosen.0)
 }
 
 /// Returns the weighted draw of a server for a key.
 fn score(hash: u64, server: &Candidate) -> f64 {
-    let drawn = mixed(hash ^ server.id) >> 11;
-    let drawn = (drawn as f64 + 0.5) / (1_u64 << 53) as f64;
+    // 53 bits, as a double holds them, to a number between 0 and 1 that is neither.
+    let bits = mixed(hash ^ server.id) >> 11;
+    let drawn = (bits as f64 + 0.5) / (1_u64 << 53) as f64;
     server.weight as f64 / -drawn.ln()
 }

@@ -1,6 +1,7 @@
 //! Connection to a server as one request uses it, over HTTP/1 or HTTP/2.
 //!
-//! The two kinds are in `http1` and `http2`.
+//! The two kinds are in `http1` and `http2`. `pool` keeps them between requests. A connection is
+//! *tied* if only one client may use it, because the client may be logged in on it (`tied`).
 
 use std::io;
 use std::task::{Context, Poll};
@@ -44,7 +45,7 @@ macro_rules! of_both {
 impl Connection {
     /// Reserves the connection for its client, which may be logged in on it.
     ///
-    /// Over HTTP/2 such requests have their own connection.
+    /// No effect over HTTP/2, where the requests of such a client have a connection of their own.
     pub fn tie(&mut self) {
         if let Self::Http1(connection) = self {
             connection.is_tied = true;
@@ -73,7 +74,7 @@ impl Connection {
                     pool.keep(connection, settings.keep_alive);
                 }
             }
-            // The other requests of the connection keep it open.
+            // Ends the stream. The connection stays open for other requests.
             Self::Http2(exchange) => drop(exchange),
         }
     }
@@ -103,7 +104,7 @@ impl Connection {
         }
     }
 
-    /// Returns whether the whole connection has ended, and not only one stream of it.
+    /// Returns whether a failure is that of the whole connection, and not of one stream alone.
     pub fn is_down(&self) -> bool {
         match self {
             Self::Http1(_) => true,
@@ -186,8 +187,8 @@ impl Connection {
 
     /// Returns the received head and its size; `None` while it is not complete.
     ///
-    /// `table`: space for its fields. `to_head`: whether it answers a `HEAD` request. `limit`:
-    /// maximum number of bytes of a head.
+    /// `table`: space for the fields of the head. `to_head`: whether it answers a `HEAD` request.
+    /// `limit`: maximum number of bytes of a head.
     ///
     /// # Errors
     ///
@@ -220,6 +221,7 @@ impl Connection {
     pub fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         match self {
             Self::Http1(connection) => connection.poll_receive(cx),
+            // The number has no meaning but that it is not zero.
             Self::Http2(exchange) => exchange.poll_receive(cx).map_ok(|()| 1),
         }
     }
@@ -234,12 +236,13 @@ impl Connection {
         of_both!(self, it => it.poll_body(cx))
     }
 
-    /// Receives what has arrived of the response while the client reads nothing.
+    /// Reads ahead: receives what has arrived of the response while the client reads nothing.
     ///
-    /// Over HTTP/1 the bytes stay in the kernel. Over HTTP/2 they would block other requests.
+    /// Only over HTTP/2, where unread frames would block other requests. Over HTTP/1 the bytes stay
+    /// in the kernel. Wakes the task when more arrives.
     pub fn poll_ahead(&mut self, cx: &mut Context<'_>) {
         if let Self::Http2(exchange) = self {
-            exchange.poll_ahead(cx);
+            exchange.read_ahead(cx);
         }
     }
 

@@ -1,4 +1,7 @@
 //! Opens connections to servers over TCP, TLS and unix sockets.
+//!
+//! `dns` looks up names, `tls` encrypts, `pool` keeps the connections. `shortage` tries again if
+//! this host lacks a file descriptor or a port.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -58,9 +61,9 @@ impl Dialer {
         dialer
     }
 
-    /// Looks up a name, and returns its addresses in ascending order.
+    /// Looks up a name now, and returns its addresses in ascending order.
     pub(crate) async fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        let found = self.shared.names.refreshed(name).await?;
+        let found = self.shared.names.refresh(name).await?;
         let mut addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
         addresses.sort();
         addresses.dedup();
@@ -140,13 +143,14 @@ fn distinguish_no_route(error: io::Error, address: SocketAddr) -> io::Error {
     if Errno::from_io_error(&error) != Some(Errno::ADDRNOTAVAIL) {
         return error;
     }
-    let any: IpAddr = match address {
+    let unspecified: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let has_address = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(address));
-    match has_address {
+    let route = UdpSocket::bind((unspecified, 0)).and_then(|socket| socket.connect(address));
+    match route {
         Err(other) if Errno::from_io_error(&other) == Some(Errno::ADDRNOTAVAIL) => {
+            // No longer the error that `shortage` knows as a missing port.
             io::Error::new(io::ErrorKind::AddrNotAvailable, error.to_string())
         }
         _ => error,
@@ -162,12 +166,12 @@ async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
             Err(full) if full.kind() == io::ErrorKind::WouldBlock => {
                 sleep(BACKLOG_RETRY_INTERVAL).await;
             }
-            done => return done,
+            connected => return connected,
         }
     }
 }
 
-/// Returns the first connection that succeeds.
+/// Returns the first connection that succeeds, or the last error.
 ///
 /// The addresses are tried in order. The next one is tried when one refuses, or after
 /// [`HEAD_START`] without a result.
@@ -181,7 +185,7 @@ where
 {
     let mut untried = addresses.iter();
     let mut trying = JoinSet::new();
-    let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
     loop {
         if let Some(address) = untried.next() {
             trying.spawn(connect(*address));
@@ -189,9 +193,10 @@ where
         tokio::select! {
             tried = trying.join_next() => match tried {
                 Some(Ok(Ok(stream))) => return Ok(stream),
-                Some(Ok(Err(error))) => refused = error,
-                Some(Err(error)) => refused = io::Error::other(error),
-                None => return Err(refused),
+                Some(Ok(Err(error))) => last_error = error,
+                // The task has panicked.
+                Some(Err(error)) => last_error = io::Error::other(error),
+                None => return Err(last_error),
             },
             () = sleep(HEAD_START), if untried.len() > 0 => {}
         }
@@ -200,25 +205,25 @@ where
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, UnixListener};
     use tokio::time::Instant;
 
     use super::*;
 
-    /// Returns an IPv4 and an IPv6 address with the same port, and a listener on only one of them.
-    async fn one_of_two(listens: &str) -> (Vec<SocketAddr>, TcpListener) {
-        let both = ["[::1]:0", "127.0.0.1:0"].map(|address| address.parse().unwrap());
-        let listener = TcpListener::bind(format!("{listens}:0")).await.unwrap();
-        (both.into(), listener)
+    /// Loopback addresses of both kinds, without a port.
+    const BOTH: [&str; 2] = ["[::1]:0", "127.0.0.1:0"];
+
+    fn both() -> Vec<SocketAddr> {
+        BOTH.map(|it| it.parse().unwrap()).into()
     }
 
     #[tokio::test]
     async fn the_next_address_is_tried_where_one_refuses_in_either_order() {
-        for listens in ["[::1]", "127.0.0.1"] {
-            let (mut addresses, listener) = one_of_two(listens).await;
-            let expected = listener.local_addr().unwrap();
+        for address in BOTH {
+            let listener = TcpListener::bind(address).await.unwrap();
+            let (mut addresses, expected) = (both(), listener.local_addr().unwrap());
+            let connect = |it: SocketAddr| TcpStream::connect((it.ip(), expected.port()));
             for _ in 0..2 {
-                let connect = |it: SocketAddr| TcpStream::connect((it.ip(), expected.port()));
                 let stream = connect_first(&addresses, connect).await.unwrap();
                 assert_eq!(stream.peer_addr().unwrap(), expected);
                 addresses.reverse();
@@ -227,10 +232,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn if_all_addresses_refuse_the_error_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let connect = |it: SocketAddr| TcpStream::connect((it.ip(), port));
+        let error = connect_first(&both(), connect).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let error = connect_first(&[], connect).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+    }
+
+    #[tokio::test]
     async fn a_full_backlog_of_a_socket_file_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.sock");
-        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        let listener = UnixListener::bind(&path).unwrap();
         rustix::net::listen(&listener, 1).unwrap();
         let mut opening = JoinSet::new();
         for _ in 0..20 {
@@ -244,32 +261,18 @@ mod tests {
         assert!(opening.join_all().await.iter().all(Result::is_ok));
     }
 
-    #[tokio::test]
-    async fn if_all_addresses_refuse_the_error_is_refused() {
-        let (addresses, listener) = one_of_two("127.0.0.1").await;
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let connect = |it: SocketAddr| TcpStream::connect((it.ip(), port));
-        let error = connect_first(&addresses, connect).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
-        let error = connect_first(&[], connect).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
-    }
-
     #[test]
     fn a_local_port_is_missing_only_if_the_host_has_a_route() {
-        let missing = |error: &io::Error| Errno::from_io_error(error) == Some(Errno::ADDRNOTAVAIL);
-        let error = || io::Error::from(Errno::ADDRNOTAVAIL);
         let local = "127.0.0.1:9".parse().unwrap();
-        assert!(missing(&distinguish_no_route(error(), local)));
+        let missing = distinguish_no_route(Errno::ADDRNOTAVAIL.into(), local);
+        assert_eq!(Errno::from_io_error(&missing), Some(Errno::ADDRNOTAVAIL));
         let refused = distinguish_no_route(Errno::CONNREFUSED.into(), local);
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_address_that_never_answers_costs_a_head_start() {
-        let address = |last| SocketAddr::from(([10, 0, 0, last], 0));
-        let addresses = [1, 2, 3].map(address);
+        let addresses = [1, 2, 3].map(|last| SocketAddr::from(([10, 0, 0, last], 0)));
         let began = Instant::now();
         let connected = connect_first(&addresses, |address| async move {
             if address.ip() != addresses[2].ip() {

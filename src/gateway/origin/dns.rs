@@ -1,4 +1,6 @@
-//! Cache of the addresses of names, with at most one lookup of a name at a time.
+//! Cache of the addresses of servers' names, with at most one lookup of a name at a time.
+//!
+//! The lookup itself is in `resolver`.
 
 use std::collections::HashMap;
 use std::io;
@@ -81,12 +83,12 @@ impl<R: Resolve> Names<R> {
         self.0.known(name)
     }
 
-    /// Looks up `name` now, or joins a lookup that runs, and returns the addresses.
+    /// Looks up `name` now, or waits for a lookup that runs, and returns the addresses.
     ///
     /// # Errors
     ///
     /// As [`addresses`](Self::addresses).
-    pub(super) async fn refreshed(&self, name: &str) -> io::Result<Addresses> {
+    pub(super) async fn refresh(&self, name: &str) -> io::Result<Addresses> {
         let lookup = {
             let mut names = self.0.names();
             let known = names.entry(name.to_owned()).or_default();
@@ -202,169 +204,152 @@ impl Name {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use tokio::time::{advance, sleep};
 
     use super::*;
 
+    /// Error for which a lookup never ends.
+    const HANGS: &str = "hangs";
+
     /// Resolver that returns one of `answers` for each lookup in turn, after a delay.
+    #[derive(Default)]
     struct Script {
-        takes: Duration,
+        delay: Duration,
         answers: Vec<Result<&'static str, &'static str>>,
-        asked: Arc<AtomicUsize>,
+        lookups: AtomicUsize,
     }
 
     impl Resolve for Script {
         async fn resolve(&self, _: String) -> io::Result<Vec<SocketAddr>> {
-            let nth = self.asked.fetch_add(1, Ordering::SeqCst);
-            sleep(self.takes).await;
-            let answer = self.answers.get(nth).copied().unwrap_or(Err("no more"));
+            let nth = self.lookups.fetch_add(1, Ordering::SeqCst);
+            sleep(self.delay).await;
             let address = |address: &str| SocketAddr::new(address.parse().unwrap(), 0);
-            answer
-                .map(|found| found.split_terminator(' ').map(address).collect())
-                .map_err(io::Error::other)
+            match self.answers.get(nth).copied().unwrap_or(Err("no more")) {
+                Ok(found) => Ok(found.split_terminator(' ').map(address).collect()),
+                Err(HANGS) => pending().await,
+                Err(error) => Err(io::Error::other(error)),
+            }
         }
     }
 
-    fn names(
-        takes: Duration,
-        answers: &[Result<&'static str, &'static str>],
-    ) -> (Arc<Names<Script>>, Arc<AtomicUsize>) {
-        let asked = Arc::<AtomicUsize>::default();
-        let resolver = Script {
-            takes,
-            answers: answers.to_vec(),
-            asked: Arc::clone(&asked),
-        };
-        let names = Mutex::default();
-        (Arc::new(Names(Arc::new(Shared { resolver, names }))), asked)
+    fn names(delay: Duration, answers: &[Result<&'static str, &'static str>]) -> Names<Script> {
+        let mut shared = Shared::<Script>::default();
+        shared.resolver.delay = delay;
+        shared.resolver.answers = answers.to_vec();
+        Names(Arc::new(shared))
     }
 
-    async fn first_address(names: &Names<Script>) -> Result<String, String> {
-        let first_address = names.addresses("app").await;
-        first_address
-            .map(|found| found[0].ip().to_string())
-            .map_err(|error| error.to_string())
+    fn lookups(names: &Names<Script>) -> usize {
+        names.0.resolver.lookups.load(Ordering::SeqCst)
+    }
+
+    /// Returns the first address of the name, or the error.
+    async fn first_address(names: &Names<Script>) -> String {
+        let found = names.addresses("app").await;
+        found.map_or_else(|error| error.to_string(), |found| found[0].ip().to_string())
     }
 
     const QUICK: Duration = Duration::from_millis(1);
 
-    /// Lets a lookup in the background end.
-    async fn a_moment() {
+    /// Waits until a lookup in the background has ended.
+    async fn end_lookup() {
         sleep(QUICK * 2).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_lookup_serves_all_concurrent_and_recent_callers() {
-        let (names, asked) = names(Duration::from_secs(3), &[Ok("10.0.0.1")]);
-        let asking: Vec<_> = (0..100)
-            .map(|_| {
-                let names = Arc::clone(&names);
-                tokio::spawn(async move { first_address(&names).await })
-            })
-            .collect();
-        for asking in asking {
-            assert_eq!(asking.await.unwrap().unwrap(), "10.0.0.1");
+        let names = names(Duration::from_secs(3), &[Ok("10.0.0.1")]);
+        let callers = (0..100).map(|_| first_address(&names));
+        for address in futures_util::future::join_all(callers).await {
+            assert_eq!(address, "10.0.0.1");
         }
         advance(FRESH.saturating_sub(QUICK)).await;
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(first_address(&names).await, "10.0.0.1");
+        assert_eq!(lookups(&names), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_changed_record_is_followed_without_a_wait() {
-        let (names, asked) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2")]);
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
-        advance(FRESH).await;
-        let began = Instant::now();
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
-        assert_eq!(began.elapsed(), Duration::ZERO);
-        a_moment().await;
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.2");
-        assert_eq!(asked.load(Ordering::SeqCst), 2);
+    async fn a_changed_record_is_followed_without_a_wait_unless_the_name_was_unused_for_long() {
+        for (age, at_once, wait) in [
+            (FRESH, "10.0.0.1", Duration::ZERO),
+            (STALE, "10.0.0.2", QUICK),
+        ] {
+            let names = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2")]);
+            assert_eq!(first_address(&names).await, "10.0.0.1");
+            advance(age).await;
+            let began = Instant::now();
+            assert_eq!(first_address(&names).await, at_once);
+            assert_eq!(began.elapsed(), wait);
+            end_lookup().await;
+            assert_eq!(first_address(&names).await, "10.0.0.2");
+            assert_eq!(lookups(&names), 2);
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_refresh_returns_new_addresses_or_the_old_ones_if_it_fails() {
-        let (names, asked) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2"), Err("down")]);
+        let names = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2"), Err("down")]);
         for (nth, expected) in [(1, "10.0.0.1"), (2, "10.0.0.2"), (3, "10.0.0.2")] {
-            let found = names.refreshed("app").await.unwrap();
+            let found = names.refresh("app").await.unwrap();
             assert_eq!(found[0].ip().to_string(), expected);
-            assert_eq!(asked.load(Ordering::SeqCst), nth);
+            assert_eq!(lookups(&names), nth);
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn addresses_unused_for_long_are_looked_up_first() {
-        let (names, _) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2")]);
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
-        advance(STALE).await;
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.2");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_hanging_resolver_delays_callers_with_old_addresses_only_briefly() {
-        let (names, asked) = names(QUICK, &[Ok("10.0.0.1")]);
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
-        let hanging = Names(Arc::new(Shared {
-            resolver: Script {
-                takes: Duration::from_secs(3600),
-                answers: Vec::new(),
-                asked: Arc::clone(&asked),
-            },
-            names: Mutex::new(std::mem::take(&mut *names.0.names())),
-        }));
+        let names = names(QUICK, &[Ok("10.0.0.1"), Err(HANGS)]);
+        assert_eq!(first_address(&names).await, "10.0.0.1");
         advance(STALE).await;
         for _ in 0..3 {
             let began = Instant::now();
-            assert_eq!(first_address(&hanging).await.unwrap(), "10.0.0.1");
+            assert_eq!(first_address(&names).await, "10.0.0.1");
             assert!(began.elapsed() <= STALE_WAIT + QUICK);
         }
-        let found = asked.load(Ordering::SeqCst);
-        assert_eq!(found, 2, "one lookup hangs, not three");
+        assert_eq!(lookups(&names), 2, "one lookup hangs, not three");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_lookup_keeps_the_old_addresses_and_is_not_repeated_at_once() {
         let answers = [Ok("10.0.0.1"), Err("down"), Ok(""), Ok("10.0.0.2")];
-        let (names, asked) = names(QUICK, &answers);
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
+        let names = names(QUICK, &answers);
+        assert_eq!(first_address(&names).await, "10.0.0.1");
         advance(FRESH).await;
-        for lookups in [2, 2, 3, 3, 4] {
-            assert_eq!(first_address(&names).await.unwrap(), "10.0.0.1");
-            a_moment().await;
-            assert_eq!(asked.load(Ordering::SeqCst), lookups);
+        for expected_lookups in [2, 2, 3, 3, 4] {
+            assert_eq!(first_address(&names).await, "10.0.0.1");
+            end_lookup().await;
+            assert_eq!(lookups(&names), expected_lookups);
             advance(PAUSE / 2).await;
         }
-        assert_eq!(first_address(&names).await.unwrap(), "10.0.0.2");
+        assert_eq!(first_address(&names).await, "10.0.0.2");
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_unresolved_name_reports_its_error_and_is_retried() {
-        let (names, asked) = names(QUICK, &[Err("no such host"), Ok("::1")]);
+        let names = names(QUICK, &[Err("no such host"), Ok("::1")]);
         for _ in 0..10 {
-            let error = first_address(&names).await.unwrap_err();
-            assert_eq!(error, "looking up app: no such host");
+            assert_eq!(first_address(&names).await, "looking up app: no such host");
         }
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(lookups(&names), 1);
         advance(PAUSE).await;
-        assert_eq!(first_address(&names).await.unwrap(), "::1");
+        assert_eq!(first_address(&names).await, "::1");
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_unused_name_is_forgotten_when_others_are_added() {
-        let (names, _) = names(QUICK, &[Ok("10.0.0.1"); 40]);
-        let known = || names.0.names().len();
+        let names = names(QUICK, &[Ok("10.0.0.1"); 40]);
         for nth in 0..10 {
             names.addresses(&format!("old{nth}")).await.unwrap();
         }
         for nth in 0..10 {
             advance(FORGOTTEN / 8).await;
-            assert_eq!(first_address(&names).await, Ok("10.0.0.1".to_owned()));
+            assert_eq!(first_address(&names).await, "10.0.0.1");
             names.addresses(&format!("new{nth}")).await.unwrap();
         }
         // The name in use, and the names of the last hour.
-        assert_eq!(known(), 1 + 8);
+        assert_eq!(names.0.names().len(), 1 + 8);
     }
 }

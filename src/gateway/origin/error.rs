@@ -1,4 +1,4 @@
-//! Errors for which an origin gave no response, with the status for the client.
+//! Errors for which an origin gave no response, with the status that the client gets instead.
 
 use std::io;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl OriginError {
         lacks || self.is_full()
     }
 
-    /// Returns whether the request itself may be the cause of the failure.
+    /// Returns whether the failure is in doubt: the request itself may be its cause.
     ///
     /// This is so if a server had received the request, and then ended the connection or the
     /// stream, or sent an invalid response.

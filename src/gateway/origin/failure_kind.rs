@@ -1,4 +1,4 @@
-//! Kinds of failures of an origin, by the remedy that helps.
+//! Kinds of failures of an origin, by the remedy that helps. The headline shows that remedy.
 
 use std::io;
 
@@ -62,10 +62,11 @@ mod tests {
     #[test]
     fn only_known_causes_have_a_failure_kind() {
         let connect = |source| OriginError::Connect {
-            server: "http://app:80".to_owned(),
+            server: "https://app:443".to_owned(),
             source,
         };
         let refused = || connect(io::ErrorKind::ConnectionRefused.into());
+        let reset = connect(io::ErrorKind::ConnectionReset.into());
         let certificate = |is_of_gateway| {
             let refused = CertificateRefused {
                 message: "the certificate expired. Renew it".to_owned(),
@@ -75,30 +76,18 @@ mod tests {
             io::Error::new(io::ErrorKind::InvalidData, refused)
         };
         // In TLS 1.3, a server refuses the certificate of a client after the handshake.
-        let broken = OriginError::Broken {
-            server: "https://app:443".to_owned(),
-            source: certificate(true),
-        };
-        let held = OriginError::Outage {
-            last: Arc::new(refused()),
-            hold: Duration::from_secs(1),
-        };
+        let (server, source) = ("https://app:443".to_owned(), certificate(true));
+        let broken = OriginError::Broken { server, source };
+        let (last, hold) = (Arc::new(refused()), Duration::from_secs(1));
+        let origin = "app".to_owned();
         for (error, kind) in [
             (refused(), FailureKind::Refused),
-            (held, FailureKind::Refused),
+            (OriginError::Outage { last, hold }, FailureKind::Refused),
             (connect(certificate(false)), FailureKind::Certificate),
             (connect(certificate(true)), FailureKind::ClientCert),
             (broken, FailureKind::ClientCert),
-            (
-                connect(io::ErrorKind::ConnectionReset.into()),
-                FailureKind::Other,
-            ),
-            (
-                OriginError::AllFull {
-                    origin: "app".to_owned(),
-                },
-                FailureKind::Other,
-            ),
+            (reset, FailureKind::Other),
+            (OriginError::AllFull { origin }, FailureKind::Other),
         ] {
             assert_eq!(FailureKind::of(&error), kind, "{error}");
         }

@@ -1,4 +1,6 @@
 //! Rules by which failures take servers of an origin out, with their bounds.
+//!
+//! A server that is *out* gets no requests. `health` has the state of one server.
 
 #[cfg(test)]
 mod tests;
@@ -19,8 +21,8 @@ use crate::observe::metrics::Outcome;
 ///
 /// A shorter `fail_timeout` applies instead.
 const MAX_WORKS_FOR: Duration = Duration::from_secs(10);
-/// Part of that time, as a divisor, that a server gets for its first answer when it is in again.
-const FIRST_ANSWER: u32 = 10;
+/// Divisor: a server that is in again has that time, divided by this, for its first good answer.
+const FIRST_ANSWER_DIVISOR: u32 = 10;
 
 /// Rules by which failed requests take the servers of an origin out.
 ///
@@ -37,8 +39,8 @@ pub(super) struct Failures {
     servers: Vec<Arc<Server>>,
     /// Locked while a server is taken out.
     ///
-    /// Without it, the last two servers could go out at the same time, each because the other is
-    /// still in. Reloads keep it.
+    /// Without this lock, the last two servers could go out at the same time, each because the
+    /// other is still in. Reloads keep the lock.
     going_out: Arc<Mutex<()>>,
 }
 
@@ -46,7 +48,7 @@ impl Failures {
     /// Creates the rules of an origin, and sets whether its servers are alone.
     ///
     /// `before`: the rules under the old settings.
-    pub(super) fn of(
+    pub(super) fn new(
         settings: &config::Origin,
         servers: &[Arc<Server>],
         before: Option<&Self>,
@@ -69,7 +71,7 @@ impl Failures {
 
     /// Returns the reason for which an answer counts as a failure; `None`: it does not count.
     ///
-    /// `waited` is called only if some answers count as failures.
+    /// `waited` returns how long the server had the request. Called only if some answers count.
     pub(super) fn reason(&self, status: u16, waited: impl FnOnce() -> Duration) -> Option<String> {
         if self.fail_on.is_empty() {
             return None;
@@ -83,17 +85,23 @@ impl Failures {
     }
 
     /// Counts an answer to `client` as a failure of `server`, for this reason.
-    pub(super) fn answered(&self, server: &Arc<Server>, client: Client, reason: &str, now: Moment) {
+    pub(super) fn count_bad_answer(
+        &self,
+        server: &Arc<Server>,
+        client: Client,
+        reason: &str,
+        now: Moment,
+    ) {
         let max_fails = self.rule_for_client(server, client, now);
         self.count_in_doubt(server, max_fails, now, |max_fails| {
-            server.failed_by_answer(reason, max_fails, now);
+            server.note_bad_answer(reason, max_fails, now);
         });
     }
 
     /// Records that an attempt for `client` got no response after `took`.
     ///
     /// A failure in doubt counts only if the server does not answer other requests either.
-    pub(super) fn unanswered(
+    pub(super) fn count_no_answer(
         &self,
         server: &Arc<Server>,
         client: Client,
@@ -113,7 +121,7 @@ impl Failures {
         } else {
             Some(self.max_fails)
         };
-        let count = |max_fails| server.failed(error, max_fails, took, now);
+        let count = |max_fails| server.note_no_answer(error, max_fails, took, now);
         if is_in_doubt {
             self.count_in_doubt(server, max_fails, now, count);
         } else {
@@ -126,7 +134,9 @@ impl Failures {
         if server.health.is_alone() || !self.has_answered(server, Some(client), now) {
             return Some(self.max_fails);
         }
-        server.health.fails_first(client).then(|| MaxFails {
+        let is_first = server.health.note_failed_client(client);
+        is_first.then(|| MaxFails {
+            // At least two clients must fail.
             in_a_row: self.max_fails.in_a_row.max(2),
             ..self.max_fails
         })
@@ -147,12 +157,12 @@ impl Failures {
 
     /// Returns whether a server has given a good answer recently, or has only just come in again.
     fn works(&self, server: &Server, now: Moment) -> bool {
-        let first_answer = self.works_for() / FIRST_ANSWER;
-        let back_for = server.health.back_for(now);
-        self.has_answered(server, None, now) || back_for.is_some_and(|it| it < first_answer)
+        let max_time = self.works_for() / FIRST_ANSWER_DIVISOR;
+        let since_return = server.health.time_since_return(now);
+        self.has_answered(server, None, now) || since_return.is_some_and(|it| it < max_time)
     }
 
-    /// Counts a failure in doubt, within the bounds of such failures.
+    /// Counts a failure in doubt by `count`, within the bounds of such failures.
     ///
     /// Failures in doubt take out at most half of the servers, and never the last one that is in.
     /// While all servers answer 503, half of them are better than none.
@@ -166,15 +176,15 @@ impl Failures {
         let Some(mut max_fails) = max_fails.filter(|_| !server.health.is_alone()) else {
             return count(max_fails);
         };
-        let _guard = self
-            .going_out
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let guard = self.going_out.lock();
+        let _guard = guard.unwrap_or_else(PoisonError::into_inner);
         let others = || self.servers.iter().filter(|it| !Arc::ptr_eq(it, server));
-        let out = others().filter(|it| it.health.is_out_in_doubt(now)).count();
-        if 2 * (out + 1) <= self.servers.len() && others().any(|it| it.is_in(now)) {
+        let already_out = others().filter(|it| it.health.is_out_in_doubt(now)).count();
+        let at_most_half = 2 * (already_out + 1) <= self.servers.len();
+        if at_most_half && others().any(|it| it.is_in(now)) {
             server.health.note_in_doubt(true);
         } else {
+            // The failure is recorded, but does not take the server out.
             max_fails.in_a_row = u32::MAX;
         }
         count(Some(max_fails));

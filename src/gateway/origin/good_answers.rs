@@ -1,4 +1,7 @@
 //! Latest good answers of a server: the clients that got them, and when.
+//!
+//! They show that a server works for other clients while the requests of one client fail:
+//! `failures`.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +19,7 @@ const RESOLUTION: u64 = 10_000_000;
 pub(super) struct Client(u64);
 
 impl Client {
+    /// Returns the client with this address. All clients without an address are one.
     pub(super) fn of(address: Option<IpAddr>) -> Self {
         Self(match address.map(|it| client_network(it.to_canonical())) {
             None => 0,
@@ -48,9 +52,10 @@ impl GoodAnswer {
 }
 
 impl GoodAnswers {
-    /// Records a good answer.
+    /// Records a good answer to `client`.
     pub(super) fn note(&self, client: Client, at: Moment) {
         let [first, second] = &self.0;
+        // Replaces the answer to the same client, or else the older one.
         let answer = if first.is_to(client) {
             first
         } else if second.is_to(client) || second.nanos() < first.nanos() {
@@ -71,11 +76,8 @@ impl GoodAnswers {
     pub(super) fn last(&self, except: Option<Client>) -> Option<Moment> {
         let answers = self.0.iter();
         let others = answers.filter(|it| !except.is_some_and(|client| it.is_to(client)));
-        let last = others
-            .map(GoodAnswer::nanos)
-            .max()
-            .filter(|nanos| *nanos > 0);
-        last.map(Moment::from_nanos)
+        let last = others.map(GoodAnswer::nanos).max();
+        last.filter(|nanos| *nanos > 0).map(Moment::from_nanos)
     }
 }
 
@@ -99,7 +101,8 @@ mod tests {
         answers.note(third, at(2995));
         assert_eq!(answers.last(Some(often)), Some(at(2995)));
         for millis in 3000..4000 {
-            answers.note([often, seldom][usize::from(millis % 7 == 0)], at(millis));
+            let client = if millis % 7 == 0 { seldom } else { often };
+            answers.note(client, at(millis));
         }
         assert!(answers.last(Some(often)) > Some(at(3980)));
     }

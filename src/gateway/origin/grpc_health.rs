@@ -91,6 +91,7 @@ mod tests {
     fn a_request_names_its_service() {
         assert_eq!(request(""), [0, 0, 0, 0, 0]);
         assert_eq!(request("a.B"), *b"\0\0\0\0\x05\x0a\x03a.B");
+        // Length of the service's name, and the bytes before the name.
         for (length, start) in [
             (127, &[0, 0, 0, 0, 129, 0x0a, 0x7f][..]),
             (128, &[0, 0, 0, 0, 131, 0x0a, 0x80, 1]),
@@ -99,17 +100,15 @@ mod tests {
             (20_000, &[0, 0, 0, 0x4e, 0x24, 0x0a, 0xa0, 0x9c, 1]),
         ] {
             let name = "a".repeat(length);
-            assert_eq!(
-                request(&name),
-                [start, name.as_bytes()].concat(),
-                "{length}"
-            );
+            let expected = [start, name.as_bytes()].concat();
+            assert_eq!(request(&name), expected, "{length}");
         }
     }
 
     #[test]
     fn only_a_serving_server_is_healthy() {
         assert!(verdict(0, &[0, 0, 0, 0, 2, 8, 1]).is_ok());
+        // Status of the call, and body: prefix, and field 1 with its value.
         for (status, body) in [
             (0, &[0, 0, 0, 0, 2, 8, 2][..]),
             (0, &[0, 0, 0, 0, 2, 8, 3]),

@@ -1,7 +1,12 @@
 //! Health of one server: whether it gets requests.
 //!
-//! Failed requests take a server *out* until a time or a response. Failed checks make it *ill*
-//! until enough checks succeed. The only server of an origin is never out; it is shown as *dead*.
+//! A server that gets requests is *in*, else *out*. Failed requests take a server out until a time
+//! or a response. Failed health checks make it *ill*, and so out, until enough checks succeed.
+//! Failed requests never take out the only server of an origin: they make it *dead*, which is only
+//! shown.
+//!
+//! A failure is *in doubt* if the request itself may be its cause (`failures`). `health_check`
+//! sends the checks.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -43,12 +48,12 @@ pub(super) struct ServerHealth {
     failed_clients: Mutex<Vec<Client>>,
     /// Instant, in nanoseconds, at which the server was last in again, or new. Zero: never.
     returned: AtomicU64,
-    /// The same as `out_until` for the only server of an origin, which gets requests anyway.
+    /// For the only server of an origin, which gets requests anyway: as `out_until`.
     dead_until: AtomicU64,
-    /// Number of health checks in a row whose result contradicts `ill`.
+    /// Number of health checks in a row whose result contradicts `is_ill`.
     contradictions: AtomicU32,
     /// Whether the health checks have found the server unhealthy; `false` before the first check.
-    ill: AtomicBool,
+    is_ill: AtomicBool,
     /// Limits the log events: a server may come and go many times a second.
     log: Summary<LogLine>,
 }
@@ -62,7 +67,9 @@ pub(super) struct MaxFails {
     pub fail_timeout: Duration,
 }
 
-/// Writes the log line of a change. `changes`: number of changes since the line before.
+/// Function that writes the log line of a change.
+///
+/// It gets the number of changes since the line before.
 type LogLine = Box<dyn Fn(u64) + Send>;
 
 impl ServerHealth {
@@ -80,7 +87,7 @@ impl ServerHealth {
             returned: AtomicU64::new(0),
             dead_until: AtomicU64::new(0),
             contradictions: AtomicU32::new(0),
-            ill: AtomicBool::new(false),
+            is_ill: AtomicBool::new(false),
             log: Summary::new(|line, changes| line(changes)),
         }
     }
@@ -104,7 +111,7 @@ impl ServerHealth {
 
     /// Returns whether health checks do not keep the server out.
     pub(super) fn passes_checks(&self) -> bool {
-        !self.ill.load(Ordering::Relaxed)
+        !self.is_ill.load(Ordering::Relaxed)
     }
 
     /// Returns whether the last request at the server got no response.
@@ -112,8 +119,8 @@ impl ServerHealth {
         self.failures.load(Ordering::Relaxed) > 0
     }
 
-    /// Records that a request got a response.
-    pub(super) fn answered(&self) {
+    /// Records that a request got a response, which brings the server in.
+    pub(super) fn note_answer(&self) {
         // Loads are cheap and shared between workers. Stores are not, and after most responses
         // nothing changes.
         if self.failures.load(Ordering::Relaxed) > 0 {
@@ -132,13 +139,13 @@ impl ServerHealth {
         }
     }
 
-    /// Records that the server is in again, or new beside others.
+    /// Records the instant at which the server came in again, or was added beside others.
     pub(super) fn note_return(&self, at: Moment) {
         self.returned.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Returns the time since the server came back or was added; `None`: neither happened.
-    pub(super) fn back_for(&self, now: Moment) -> Option<Duration> {
+    /// Returns the time since the server came in again or was added; `None`: neither happened.
+    pub(super) fn time_since_return(&self, now: Moment) -> Option<Duration> {
         // A server also returns when `fail_timeout` ends, which nothing records.
         let in_since = Some(self.out_until()).filter(|until| *until <= now);
         let returned = Moment::from_nanos(self.returned.load(Ordering::Relaxed));
@@ -146,10 +153,10 @@ impl ServerHealth {
         (returned > Moment::default()).then(|| now.since(returned))
     }
 
-    /// Returns whether a failure of `client` is its first one in the present row of failures.
+    /// Records that a request of `client` failed. Returns whether it is the first of this client.
     ///
-    /// Counts only failures for which this was called.
-    pub(super) fn fails_first(&self, client: Client) -> bool {
+    /// Counts the present row of failures: those since the last response.
+    pub(super) fn note_failed_client(&self, client: Client) -> bool {
         let clients = self.failed_clients.lock();
         let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
         if self.failures.load(Ordering::Relaxed) == 0 {
@@ -179,11 +186,10 @@ impl ServerHealth {
         self.log.count_keeping_last(Box::new(line));
     }
 
-    /// Records that a request got no response. Returns whether this took the server out.
+    /// Records that a request failed. Returns whether this took the server out.
     ///
-    /// `reason`: why there was no response, for the log. Returns false if the server was out
-    /// before.
-    pub(super) fn failed(&self, max_fails: MaxFails, reason: &dyn Display, now: Moment) -> bool {
+    /// `reason`: why it failed, for the log. Returns false if the server was out before.
+    pub(super) fn note_fail(&self, max_fails: MaxFails, reason: &dyn Display, now: Moment) -> bool {
         let failures_before = self.failures.fetch_add(1, Ordering::Relaxed);
         let in_a_row = failures_before.saturating_add(1);
         if in_a_row < max_fails.in_a_row {
@@ -208,18 +214,16 @@ impl ServerHealth {
     }
 
     /// Records the result of a health check: healthy, or why not. Only one check runs at a time.
-    pub(super) fn checked(&self, found: Result<(), String>, health: &Health, now: Moment) {
-        let ill = self.ill.load(Ordering::Relaxed);
-        if found.is_err() == ill {
+    pub(super) fn note_check(&self, found: Result<(), String>, health: &Health, now: Moment) {
+        let is_ill = self.is_ill.load(Ordering::Relaxed);
+        if found.is_err() == is_ill {
             self.contradictions.store(0, Ordering::Relaxed);
             return;
         }
-        let in_a_row = self
-            .contradictions
-            .load(Ordering::Relaxed)
-            .saturating_add(1);
+        let contradictions = self.contradictions.load(Ordering::Relaxed);
+        let in_a_row = contradictions.saturating_add(1);
         self.contradictions.store(in_a_row, Ordering::Relaxed);
-        let enough = if ill {
+        let enough = if is_ill {
             health.healthy_after
         } else {
             health.unhealthy_after
@@ -228,8 +232,8 @@ impl ServerHealth {
             return;
         }
         self.contradictions.store(0, Ordering::Relaxed);
-        self.ill.store(!ill, Ordering::Relaxed);
-        if ill {
+        self.is_ill.store(!is_ill, Ordering::Relaxed);
+        if is_ill {
             // Failures before the recovery no longer keep the server out.
             self.failures.store(0, Ordering::Relaxed);
             self.out_until.store(0, Ordering::Relaxed);
@@ -246,10 +250,10 @@ impl ServerHealth {
         });
     }
 
-    /// Ends the health checks: they no longer keep the server out.
-    pub(super) fn unchecked(&self, now: Moment) {
+    /// Records that health checks no longer run: they no longer keep the server out.
+    pub(super) fn end_checks(&self, now: Moment) {
         self.contradictions.store(0, Ordering::Relaxed);
-        if self.ill.swap(false, Ordering::Relaxed) {
+        if self.is_ill.swap(false, Ordering::Relaxed) {
             self.note_return(now);
         }
     }
@@ -269,94 +273,75 @@ impl ServerHealth {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-    use std::num::NonZeroU16;
-
     use super::*;
-    use config::{Host, Scheme};
+
+    const NOW: Moment = Moment::from_nanos(1);
 
     fn server() -> ServerHealth {
-        let url = ServerUrl::Tcp {
-            scheme: Scheme::Http,
-            host: Host::Address(Ipv4Addr::LOCALHOST.into()),
-            port: NonZeroU16::MIN,
-            address: None,
-        };
-        ServerHealth::new("app", &url)
+        ServerHealth::new("app", &ServerUrl::Unix("/run/app.sock".into()))
     }
 
-    fn after(in_a_row: u32, fail_timeout: Duration) -> MaxFails {
-        MaxFails {
-            in_a_row,
-            fail_timeout,
+    /// Records checks, `+` good and `-` bad, of which three bad or two good ones in a row count.
+    ///
+    /// `e` ends the checks. Returns after each whether the server passes its checks, as 1 or 0.
+    fn check(health: &ServerHealth, script: &str) -> String {
+        let settings = Health {
+            path: None,
+            grpc: None,
+            interval: Duration::from_secs(1),
+            timeout: Duration::from_secs(1),
+            unhealthy_after: 3,
+            healthy_after: 2,
+        };
+        let after_step = |step| {
+            match step {
+                'e' => health.end_checks(NOW),
+                '+' => health.note_check(Ok(()), &settings, NOW),
+                _ => health.note_check(Err("500".to_owned()), &settings, NOW),
+            }
+            if health.passes_checks() { '1' } else { '0' }
+        };
+        script.chars().map(after_step).collect()
+    }
+
+    /// Records failed requests, of which `in_a_row` take the server out for an hour.
+    fn fail(health: &ServerHealth, in_a_row: u32, times: usize) {
+        let fail_timeout = Duration::from_secs(3600);
+        for _ in 0..times {
+            let max_fails = MaxFails {
+                in_a_row,
+                fail_timeout,
+            };
+            health.note_fail(max_fails, &"refused", NOW);
         }
     }
-
-    const HEALTH: Health = Health {
-        path: None,
-        grpc: None,
-        interval: Duration::from_secs(1),
-        timeout: Duration::from_secs(1),
-        unhealthy_after: 3,
-        healthy_after: 2,
-    };
 
     #[test]
     fn checks_take_a_server_out_and_in_after_enough_in_a_row() {
-        let condition = server();
-        let script = "+ - - + - - - - + - + +";
-        let passes: String = script
-            .split(' ')
-            .map(|check| {
-                let found = if check == "+" {
-                    Ok(())
-                } else {
-                    Err("500".to_owned())
-                };
-                condition.checked(found, &HEALTH, Moment::default());
-                if condition.passes_checks() { '1' } else { '0' }
-            })
-            .collect();
-        assert_eq!(passes, "111111000001");
-    }
-
-    #[test]
-    fn an_unchecked_server_passes_its_checks() {
-        let condition = server();
-        for _ in 0..3 {
-            condition.checked(Err("500".to_owned()), &HEALTH, Moment::default());
-        }
-        assert!(!condition.passes_checks());
-        condition.unchecked(Moment::default());
-        assert!(condition.passes_checks());
+        assert_eq!(check(&server(), "+--+----+-++"), "111111000001");
+        // A server without checks passes.
+        assert_eq!(check(&server(), "---e"), "1101");
     }
 
     #[test]
     fn recovery_found_by_checks_ends_fail_timeout_and_the_count_of_failures() {
-        let condition = server();
-        let now = Moment::from_nanos(1);
-        let max_fails = after(2, Duration::from_secs(3600));
-        condition.failed(max_fails, &"refused", now);
-        condition.failed(max_fails, &"refused", now);
-        for _ in 0..3 {
-            condition.checked(Err("500".to_owned()), &HEALTH, Moment::default());
-        }
-        condition.checked(Ok(()), &HEALTH, now);
-        assert!(condition.out_until() > now && !condition.passes_checks());
-        condition.checked(Ok(()), &HEALTH, now);
-        assert!(condition.out_until() <= now && condition.passes_checks());
-        condition.failed(max_fails, &"refused", now);
-        assert!(condition.out_until() <= now, "one failure, not three");
+        let health = server();
+        fail(&health, 2, 2);
+        assert_eq!(check(&health, "---+"), "1100");
+        assert!(health.out_until() > NOW);
+        assert_eq!(check(&health, "+"), "1");
+        assert!(health.out_until() <= NOW);
+        fail(&health, 2, 1);
+        assert!(health.out_until() <= NOW, "one failure, not three");
     }
 
     #[test]
     fn a_good_check_does_not_end_an_outage_by_failed_requests() {
-        let condition = server();
-        let now = Moment::from_nanos(1);
-        condition.failed(after(1, Duration::from_secs(10)), &"refused", now);
-        condition.checked(Ok(()), &HEALTH, now);
-        assert!(condition.out_until() > now);
-        condition.answered();
-        assert!(condition.out_until() <= now);
+        let health = server();
+        fail(&health, 1, 1);
+        check(&health, "+");
+        assert!(health.out_until() > NOW);
+        health.note_answer();
+        assert!(health.out_until() <= NOW);
     }
 }

@@ -1,4 +1,7 @@
-//! HTTP/1 connections to a server: each sends a request, receives its response, then the next.
+//! HTTP/1 connections to a server: each sends a request, receives the response, then the next one.
+//!
+//! Also the idle connections to a server, between requests. A connection is *tied* if only one
+//! client may use it, because the client may be logged in on it (`tied`).
 
 use std::cell::RefCell;
 use std::io;
@@ -33,6 +36,7 @@ pub struct Http1Connection {
     ///
     /// The runtime then wakes the task when input arrives, so the next poll reads at once.
     awaits_input: bool,
+    /// Decoder of the response's body.
     decoder: BodyDecoder,
     /// Deadline for the server to send something.
     ///
@@ -40,14 +44,15 @@ pub struct Http1Connection {
     pub(super) silence: Deadline,
     /// Whether the client may be logged in on the connection, so that no other client may use it.
     pub(crate) is_tied: bool,
+    /// Age and number of requests, which limit the reuse.
     pub(super) usage: Usage,
     /// Instant until which the idle connection may be used.
     usable_until: Moment,
     /// Addresses of the server's name with which the connection was last compared.
     compared: Compared,
-    /// Whether the rest of the response's body is invalid.
+    /// Whether the rest of the response's body is invalid. The valid part was returned before.
     is_rest_invalid: bool,
-    /// Connections of the same server.
+    /// Idle connections to the same server, where this one goes after its request.
     pool: Weak<IdleConnections>,
 }
 
@@ -72,8 +77,8 @@ impl Http1Connection {
 
     /// Makes the connection ready for its next request. Returns its pool if it may carry one.
     ///
-    /// It may not if bytes arrived after its last response, or if the server's name has dropped its
-    /// address. `now`: instant at which the last bytes of the response arrived.
+    /// It may carry none if bytes arrived after its last response, or if the server's name has
+    /// dropped its address. `now`: instant at which the last bytes of the response arrived.
     pub(super) fn prepare_reuse(
         &mut self,
         limits: &ReuseLimits,
@@ -137,6 +142,7 @@ impl Http1Connection {
         limit: usize,
     ) -> Result<Option<(ResponseHead<'a>, usize)>, InvalidResponse> {
         let received = self.received.as_ref().map_or(&[][..], Buffer::filled);
+        // Whether the length has passed a power of two since the last search.
         let has_doubled = received.len().checked_ilog2() > self.searched.checked_ilog2();
         let parsed = if has_doubled || end_of_head(received, self.searched).is_some() {
             ResponseHead::parse(received, table, to_head)?
@@ -170,7 +176,7 @@ impl Http1Connection {
     /// Receives more of a head. Zero means that the server has closed the connection.
     pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let is_woken = std::mem::take(&mut self.awaits_input);
-        // Without input, a buffer would stay empty while the task waits.
+        // Without input, a buffer would be taken from its pool and stay empty while the task waits.
         if !is_woken && self.stream.has_no_input(cx) {
             self.awaits_input = true;
             return Poll::Pending;
@@ -189,7 +195,7 @@ impl Http1Connection {
             return Poll::Ready(Err(into_io(BodyError::Chunks)));
         }
         if self.decoder.is_over() {
-            // Bytes after the response belong to no response.
+            // Received bytes after the response belong to no response, and are not returned.
             return Poll::Ready(Ok(Buffer::take()));
         }
         let mut piece = self.received.take().unwrap_or_else(|| {
@@ -218,7 +224,7 @@ impl Http1Connection {
                 Err(error) => return Poll::Ready(Err(into_io(error))),
             };
             if used < piece.len() {
-                // Bytes after the response belong to no response.
+                // Bytes after the response. They prevent the reuse of the connection.
                 let mut rest = Buffer::take();
                 rest.put(&piece.filled()[used..]);
                 self.received = Some(rest);
@@ -249,8 +255,7 @@ impl Http1Connection {
     /// Returns whether the idle connection can be used again.
     ///
     /// It must not have expired. The server must not have closed it, nor sent bytes that belong to
-    /// no response. Checks what the runtime knows, and with `asks_kernel` also what the kernel
-    /// knows.
+    /// no response. Checks what the runtime has noticed, and with `asks_kernel` also the kernel.
     pub(super) fn is_usable(&mut self, now: Moment, asks_kernel: bool) -> bool {
         now < self.usable_until
             && !(asks_kernel && self.stream.has_input_in_kernel())

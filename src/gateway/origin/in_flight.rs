@@ -1,4 +1,7 @@
 //! Request at one server, from its departure until its response has ended.
+//!
+//! Reports the outcome to the server's health (`failures`), and to the gate by the *permit*: the
+//! right to run one request at the origin. `in_flight_table` lists all requests at a server.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -20,14 +23,15 @@ pub struct InFlight<'o> {
     /// Entry in the server's table; `None` while the request waits for the origin to come back.
     entry: Option<Entry<'o>>,
     failures: &'o Failures,
+    /// `None`: the origin has no gate, or the permit was taken.
     permit: Option<Box<Permit>>,
     /// Client and route of the request.
     pub(super) sender: Sender,
-    /// Departure for the server.
+    /// Instant at which the request left for the server.
     departed: Moment,
     /// Whether the head of a response has arrived, or need not arrive soon.
     has_begun: Cell<bool>,
-    /// Last recorded phase, and its beginning. The table is written only if they change.
+    /// Last recorded phase, and its beginning. The table is written only if one of them changes.
     noted: Cell<(Phase, Moment)>,
 }
 
@@ -85,9 +89,9 @@ impl<'o> InFlight<'o> {
         self.server
     }
 
-    /// Records the client's time as [`Self::note_time`] does, but not in the table.
+    /// Records the client's time at the gate alone, for a request that is about to leave the table.
     ///
-    /// For a request that is about to leave the table.
+    /// [`Self::note_time`] also writes the table.
     pub fn note_time_at_gate(&self, time: OriginTime) {
         if let Some(permit) = &self.permit {
             permit.note_time(time);
@@ -146,8 +150,8 @@ impl<'o> InFlight<'o> {
         self.server.metrics.count_response(status, took);
         let client = Client::of(self.sender.client);
         match self.failures.reason(status, waited) {
-            Some(reason) => (self.failures).answered(self.server, client, &reason, now),
-            None => self.server.answered(client, now),
+            Some(reason) => (self.failures).count_bad_answer(self.server, client, &reason, now),
+            None => self.server.note_good_answer(client, now),
         }
     }
 
@@ -192,6 +196,6 @@ impl<'o> InFlight<'o> {
             return;
         }
         let client = Client::of(self.sender.client);
-        (self.failures).unanswered(self.server, client, error, took, now);
+        (self.failures).count_no_answer(self.server, client, error, took, now);
     }
 }

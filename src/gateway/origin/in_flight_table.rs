@@ -1,4 +1,6 @@
 //! Table of the requests at a server: client, route and phase of each.
+//!
+//! `in_flight` enters a request here and updates its phase.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +55,9 @@ pub struct AtServer {
     pub sender: Sender,
     /// Event that the request waits for.
     pub phase: Phase,
-    /// Departure for the server, or the instant at which the client last sent more of its body.
+    /// Start of the time in which the server could work on the request.
+    ///
+    /// The departure for the server, or the instant at which the client last sent more of its body.
     pub since: Moment,
 }
 
@@ -136,17 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_listed_with_what_they_wait_for_until_they_leave() {
+    fn requests_are_listed_with_their_phase_until_they_leave() {
         let table = InFlightTable::default();
         let at = Moment::from_nanos;
-        let sender = |route| Sender {
-            client: None,
-            route: Some(route),
+        let enter = |route, now| {
+            let (client, route) = (None, Some(route));
+            table.enter(Sender { client, route }, now)
         };
-        let (first, second) = (
-            table.enter(sender(1), at(10)),
-            table.enter(sender(2), at(20)),
-        );
+        let (first, second) = (enter(1, at(10)), enter(2, at(20)));
         first.note(Phase::Upload, at(15));
         second.note(Phase::End, at(20));
         let listed = || {

@@ -1,4 +1,6 @@
-//! Latest failure, check and outage of a server, for the API.
+//! Latest failed request and health check of a server, and since when it is out, for the API.
+//!
+//! A server that is *out* gets no requests. `health` decides that.
 
 use limit::Moment;
 
@@ -6,10 +8,13 @@ use super::failure_kind::FailureKind;
 
 /// Latest incidents of a server.
 ///
-/// A server has them behind a lock. Failures and checks take it; a successful request does not.
+/// They are behind a lock of the server. Failures and checks take the lock; a successful request
+/// does not.
 #[derive(Debug, Default)]
 pub(super) struct Incidents {
+    /// `None`: no request has failed.
     pub(super) last_failure: Option<Failure>,
+    /// `None`: no health check has ended.
     pub(super) last_check: Option<LastCheck>,
     /// Instant at which failed requests last took the server out.
     pub(super) out_by_failures: Option<Moment>,
@@ -17,7 +22,7 @@ pub(super) struct Incidents {
     pub(super) out_by_checks: Option<Moment>,
 }
 
-/// Request that a server did not answer.
+/// Request that a server did not answer, or answered with a failing response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Instant of the failure.

@@ -1,18 +1,21 @@
-//! The side to the origin: its servers, their health, and the connections of each worker.
+//! The side to the origins: their servers, the health of each, and the connections of each worker.
+//!
+//! An *origin* is a named group of servers to which routes send requests. A server is *in* if it
+//! gets requests, else *out*.
 //!
 //! | module | content |
 //! |---|---|
-//! | `servers` | the servers of an origin |
+//! | `servers` | [`Origin`]: the servers of an origin, with its gate |
 //! | `group`, `choice` | choice of a server by weight, limit or hash |
-//! | `server`, `health` | one server, and whether it is in use |
+//! | `server`, `health` | one server, and whether it is in |
 //! | `failures` | rules by which failures take servers out |
-//! | `good_answers` | latest good answers of a server |
+//! | `good_answers` | latest good answers of a server, by client |
 //! | `in_flight`, `in_flight_table` | a request at a server, and the table of all of them |
 //! | `incidents`, `failure_kind` | latest failure of a server and its kind, for the API |
 //! | `shown_certificate` | expiry of the certificate that a server showed last |
-//! | `probe`, `grpc_health` | a health check, and its messages in gRPC |
+//! | `health_check`, `grpc_health` | a health check, and its messages in gRPC |
 //! | `prober` | the tasks that repeat the checks of all servers |
-//! | `recovery` | attempts to reach an origin during an outage |
+//! | `outage` | requests that wait while no server can be reached, and the attempts to reach one |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
 //! | `pool` | the connections of a worker to each server |
 //! | `tied` | idle connections of one client |
@@ -36,15 +39,15 @@ mod good_answers;
 mod group;
 mod grpc_health;
 mod health;
+mod health_check;
 mod http1;
 mod http2;
 mod in_flight;
 mod in_flight_table;
 mod incidents;
+mod outage;
 mod pool;
-mod probe;
 mod prober;
-mod recovery;
 pub(crate) mod report;
 mod resolver;
 mod server;
@@ -52,6 +55,8 @@ mod servers;
 mod shortage;
 mod shown_certificate;
 mod stream;
+#[cfg(test)]
+mod test_servers;
 mod tied;
 mod tls;
 

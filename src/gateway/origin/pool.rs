@@ -1,4 +1,6 @@
 //! Connections of a worker, by server. The idle connection used last is reused first.
+//!
+//! `http1` and `http2` have the connections, `dial` opens the sockets.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -93,6 +95,7 @@ impl Pool {
         now: Moment,
         asks_kernel: bool,
     ) -> Option<Connection> {
+        // `false`: not on a congested or suspect connection.
         if needs == Needs::Any
             && let Some(exchange) = self.shared.take(settings, now, false)
         {
@@ -108,9 +111,9 @@ impl Pool {
         dialer: &Dialer,
         needs: Needs,
     ) -> Result<Connection, OriginError> {
-        let (limit, url) = (settings.connect_timeout, self.server.url());
+        let (timeout, url) = (settings.connect_timeout, self.server.url());
         let open = async || self.open(settings, dialer, needs).await;
-        let opened = shortage::open_within(limit, url, open).await;
+        let opened = shortage::open_within(timeout, url, open).await;
         if opened.is_ok() && !self.is_swept.replace(true) {
             actix_rt::spawn(sweep(Rc::downgrade(self), dialer.clone()));
         }
@@ -137,12 +140,13 @@ impl Pool {
         needs: Needs,
     ) -> io::Result<Connection> {
         let url = self.server.url();
-        let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
-        if needs == Needs::Any && (may_choose || url.is_h2c()) {
+        let may_choose_http2 = url.is_encrypted() && settings.http2 == Http2::Auto;
+        if needs == Needs::Any && (may_choose_http2 || url.is_h2c()) {
             // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
             return Box::pin(self.open_shared(settings, dialer)).await;
         }
-        let stream = self.server.opened(dialer.open(url, false).await)?;
+        // From here on HTTP/2 is used only with prior knowledge (h2c).
+        let stream = self.server.note_opened(dialer.open(url, false).await)?;
         if needs == Needs::Own && url.is_h2c() {
             let exchange = Box::pin(self.shared.begin(stream, settings, false)).await?;
             return Ok(Connection::Http2(exchange));
@@ -152,7 +156,7 @@ impl Pool {
 
     /// Opens a connection whose server may speak HTTP/2.
     ///
-    /// If many requests need one, one of them opens it for all.
+    /// If several requests need a connection at once, one of them opens it for all.
     async fn open_shared(&self, settings: &Origin, dialer: &Dialer) -> io::Result<Connection> {
         let url = self.server.url();
         let _opening = loop {
@@ -163,7 +167,7 @@ impl Pool {
                 return Ok(Connection::Http2(exchange));
             }
         };
-        let stream = match self.server.opened(dialer.open(url, true).await) {
+        let stream = match self.server.note_opened(dialer.open(url, true).await) {
             Ok(stream) => stream,
             // A congested connection is better than none.
             Err(error) => {

@@ -1,10 +1,12 @@
-//! Checks of all servers of the file in force, each as a task.
+//! Runs the health checks of all servers of the file in force, each as a task.
+//!
+//! `health_check` is one of them.
 
 use std::cell::RefCell;
 
 use actix_rt::task::JoinHandle;
 
-use super::probe::Check;
+use super::health_check::Check;
 use super::servers::Origin;
 
 /// Checks the servers of origins that have `health`, in one task per server.
@@ -22,17 +24,18 @@ struct RunningCheck {
 impl Prober {
     /// Checks the servers of `origins` from now on, and no others.
     ///
-    /// Checks that stay the same continue undisturbed.
+    /// Checks that stay the same are not interrupted.
     pub fn follow(&self, origins: &[Origin]) {
-        let mut before = self.0.take();
-        let after = origins.iter().flat_map(Origin::checks).map(|check| {
-            if let Some(index) = before.iter().position(|it| it.check.is_same(&check)) {
-                return before.swap_remove(index);
+        let mut running = self.0.take();
+        let after = origins.iter().flat_map(Origin::health_checks).map(|check| {
+            if let Some(index) = running.iter().position(|it| it.check.is_same(&check)) {
+                return running.swap_remove(index);
             }
             let task = actix_rt::spawn(check.clone().run());
             RunningCheck { check, task }
         });
         let after = after.collect();
+        // Dropping the rest of `running` ends the other checks.
         self.0.replace(after);
     }
 }

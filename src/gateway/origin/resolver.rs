@@ -1,6 +1,6 @@
-//! Lookup of a name by the operating system.
+//! Lookup of a server's name by the operating system.
 //!
-//! The cache of the results is in `dns`.
+//! `dns` calls it, and keeps the results.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -30,7 +30,7 @@ impl Resolve for System {
             .spawn(move || {
                 let found = (&*name, 0).to_socket_addrs().map(Iterator::collect);
                 let found = found.map_err(with_resolvers);
-                // If the requesting worker has ended, no task waits for the result.
+                // Fails if the requesting worker has ended: no task waits for the result then.
                 let _unsent = sender.send(found);
             })?;
         receiver.await.map_err(io::Error::other)?

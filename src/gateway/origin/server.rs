@@ -1,4 +1,7 @@
 //! One server of an origin: its health, its metrics and its requests.
+//!
+//! A server is *in* if it gets requests, else *out*: by failed requests, or by health checks.
+//! `health` decides that. `incidents` has the latest failure and check, for the API.
 
 use std::fmt::Display;
 use std::io;
@@ -51,7 +54,7 @@ impl Server {
         &self.url
     }
 
-    /// Returns whether the server gets requests.
+    /// Returns whether the server gets requests, and if not, since when and why.
     pub(crate) fn availability(&self, now: Moment) -> Availability {
         let past = self.incidents();
         let out = |since: Option<Moment>, by| Availability::Out(since.unwrap_or(now), by);
@@ -86,17 +89,19 @@ impl Server {
         self.incidents().last_check.clone()
     }
 
-    /// Returns whether requests may be sent to the server.
+    /// Returns whether the server is in: requests may be sent to it.
     pub(super) fn is_in(&self, now: Moment) -> bool {
         self.health.passes_checks() && (self.health.is_alone() || self.out_for(now).is_zero())
     }
 
-    /// Returns the time until the server may be used again. `check`: interval between its checks.
-    pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
+    /// Returns the time until the server may be in again.
+    ///
+    /// At least `check_interval`, the interval of its health checks, if they keep it out.
+    pub(super) fn time_until_in(&self, check_interval: Duration, now: Moment) -> Duration {
         if self.health.passes_checks() {
             self.out_for(now)
         } else {
-            self.out_for(now).max(check)
+            self.out_for(now).max(check_interval)
         }
     }
 
@@ -105,9 +110,9 @@ impl Server {
         self.health.out_until().since(now)
     }
 
-    /// Returns whether the server is worth an attempt during an outage.
+    /// Returns whether the server is worth an attempt during an outage of its origin.
     ///
-    /// It is if only failed connections are known against it.
+    /// True if nothing but failed connections keeps the server out.
     pub(super) fn may_be_back(&self, now: Moment) -> bool {
         self.is_in(now) || (self.health.passes_checks() && self.was_unreachable())
     }
@@ -120,22 +125,22 @@ impl Server {
     /// Records that the server was reached in an outage.
     ///
     /// If failed connections had taken it out, it is in again.
-    pub(super) fn reached(&self) {
+    pub(super) fn note_reached(&self) {
         if self.was_unreachable() {
-            self.health.answered();
+            self.health.note_answer();
         }
     }
 
     /// Records a good answer to a client.
-    pub(super) fn answered(&self, client: Client, now: Moment) {
-        self.health.answered();
+    pub(super) fn note_good_answer(&self, client: Client, now: Moment) {
+        self.health.note_answer();
         self.health.good_answers.note(client, now);
     }
 
     /// Records a failing answer, with its reason.
     ///
     /// `max_fails`: the rule by which it counts; `None`: it does not count.
-    pub(super) fn failed_by_answer(&self, reason: &str, max_fails: Option<MaxFails>, now: Moment) {
+    pub(super) fn note_bad_answer(&self, reason: &str, max_fails: Option<MaxFails>, now: Moment) {
         if max_fails.is_some() {
             self.health.was_unreachable.store(false, Ordering::Relaxed);
         }
@@ -146,7 +151,7 @@ impl Server {
     /// Records that an attempt got no response after `took`.
     ///
     /// `max_fails`: the rule by which it counts; `None`: it does not count.
-    pub(super) fn failed(
+    pub(super) fn note_no_answer(
         &self,
         error: &OriginError,
         max_fails: Option<MaxFails>,
@@ -156,8 +161,8 @@ impl Server {
         let outcome = error.outcome();
         self.metrics.count(outcome, took);
         if max_fails.is_some() {
-            let unreachable = outcome == Outcome::Unreachable;
-            (self.health.was_unreachable).store(unreachable, Ordering::Relaxed);
+            let is_unreachable = outcome == Outcome::Unreachable;
+            (self.health.was_unreachable).store(is_unreachable, Ordering::Relaxed);
             if !error.is_in_doubt() {
                 self.health.note_in_doubt(false);
             }
@@ -166,10 +171,10 @@ impl Server {
         self.note_failure(error, max_fails, kind, error.to_string(), now);
     }
 
-    /// Records a failure.
+    /// Records a failure: for the health, and as the latest one for the API.
     ///
-    /// If it is of the same kind as the previous failure, and no good answer came since, it keeps
-    /// the beginning of that failure.
+    /// If it is of the same kind as the previous failure, and no good answer came since, the API
+    /// shows both as one that began with the previous failure.
     fn note_failure(
         &self,
         reason: &dyn Display,
@@ -179,12 +184,12 @@ impl Server {
         now: Moment,
     ) {
         let mut past = self.incidents();
-        if max_fails.is_some_and(|it| self.health.failed(it, reason, now)) {
+        if max_fails.is_some_and(|it| self.health.note_fail(it, reason, now)) {
             past.out_by_failures = Some(now);
         }
-        let answered = self.health.good_answers.last(None);
+        let answered_at = self.health.good_answers.last(None);
         let is_continued =
-            |it: &&Failure| it.kind == kind && answered.is_none_or(|at| at <= it.since);
+            |it: &&Failure| it.kind == kind && answered_at.is_none_or(|at| at <= it.since);
         let before = past.last_failure.as_ref().filter(is_continued);
         past.last_failure = Some(Failure {
             at: now,
@@ -194,8 +199,8 @@ impl Server {
         });
     }
 
-    /// Records the certificate of a new connection, and returns the connection.
-    pub(super) fn opened(&self, opened: io::Result<OriginStream>) -> io::Result<OriginStream> {
+    /// Records the certificate that a new connection shows, and returns the connection.
+    pub(super) fn note_opened(&self, opened: io::Result<OriginStream>) -> io::Result<OriginStream> {
         self.certificate.note(&self.url, &opened);
         opened
     }
@@ -206,20 +211,20 @@ impl Server {
     }
 
     /// Records the result of a health check: the answer, or why the server is not healthy.
-    pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
+    pub(super) fn note_check(&self, found: Result<String, String>, health: &Health, now: Moment) {
         let mut past = self.incidents();
-        let passed = self.health.passes_checks();
-        let is_good = found.as_ref().map(drop).map_err(String::clone);
-        self.health.checked(is_good, health, now);
-        if passed && !self.health.passes_checks() {
+        let passed_before = self.health.passes_checks();
+        let without_answer = found.as_ref().map(drop).map_err(String::clone);
+        self.health.note_check(without_answer, health, now);
+        if passed_before && !self.health.passes_checks() {
             past.out_by_checks = Some(now);
         }
         past.last_check = Some(LastCheck { at: now, found });
     }
 
     /// Records that health checks no longer run.
-    pub(super) fn unchecked(&self, now: Moment) {
-        self.health.unchecked(now);
+    pub(super) fn end_checks(&self, now: Moment) {
+        self.health.end_checks(now);
         self.incidents().last_check = None;
     }
 

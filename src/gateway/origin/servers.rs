@@ -1,6 +1,6 @@
-//! [`Origin`]: servers of an origin, with their gate and their state. Reloads keep the state.
+//! [`Origin`]: the servers of an origin with their state and their gate. Reloads keep the state.
 //!
-//! The choice of a server is in `pick`.
+//! `pick` chooses a server for a request. `outage` handles the time while no server can be reached.
 
 mod pick;
 
@@ -15,30 +15,29 @@ use super::dial::Dialer;
 use super::error::OriginError;
 use super::failures::Failures;
 use super::group::Group;
-use super::probe::Check;
-use super::recovery::Recovery;
+use super::health_check::Check;
 use super::server::Server;
-use crate::gate::{OriginGate, Room};
+use crate::gate::{OriginGate, ServerLimit};
 use crate::observe::metrics::{AtomicHistogram, Counts, GateMetrics};
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
 /// Servers of an origin and their state, shared by all workers and kept across reloads.
 pub struct Origin {
-    settings: config::Origin,
-    servers: Vec<Arc<Server>>,
+    pub(super) settings: config::Origin,
+    pub(super) servers: Vec<Arc<Server>>,
     /// Index of the server after the last picked one. It is preferred among equals.
     next: AtomicUsize,
     /// Choice by weight, limit or hash; `None`: the file gives only URLs.
     group: Option<Arc<Group>>,
-    failures: Failures,
-    dialer: Dialer,
+    pub(super) failures: Failures,
+    pub(super) dialer: Dialer,
     /// Gate of the origin; `None` if the file limits neither its rate nor its requests in flight.
-    gate: Option<Arc<OriginGate>>,
+    pub(super) gate: Option<Arc<OriginGate>>,
     /// Metrics of the gate. They outlive it, because a later file may give the origin one again.
     gate_metrics: Arc<GateMetrics>,
-    /// Version of the gate's settings when this was created.
-    version: u64,
+    /// Version of the gate's settings when this was created: [`OriginGate::version`].
+    pub(super) version: u64,
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
     /// Times at a server of requests whose clients disconnected before a response began.
@@ -46,17 +45,17 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Creates the servers of `settings`, all of them in use.
+    /// Creates the origin with the servers of `settings`, all of them in use.
     ///
-    /// `former_gate`: gate with requests of an origin of this name that has left the file before.
-    /// `dialer` opens the connections.
+    /// `former_gate`: gate of an origin of this name that has left the file, if it still has
+    /// requests. `dialer` opens the connections.
     pub fn new(
         settings: config::Origin,
         former_gate: Option<&Arc<OriginGate>>,
         dialer: &Dialer,
     ) -> Self {
-        let server = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
-        let servers = settings.servers.iter().map(server).collect();
+        let create = |it: &OriginServer| Arc::new(Server::new(&settings.name, &it.url));
+        let servers = settings.servers.iter().map(create).collect();
         Self::with_servers(settings, servers, None, former_gate, dialer)
     }
 
@@ -65,7 +64,7 @@ impl Origin {
     /// Servers that stay keep their state, and requests at the origin keep their permits. Waiters
     /// at the gate keep waiting under the new settings.
     pub fn reload(&self, settings: config::Origin) -> Self {
-        let server = |OriginServer { url, .. }: &OriginServer| {
+        let keep_or_create = |OriginServer { url, .. }: &OriginServer| {
             let known = self.servers.iter().find(|server| server.url() == url);
             known.cloned().unwrap_or_else(|| {
                 let server = Server::new(&settings.name, url);
@@ -73,12 +72,12 @@ impl Origin {
                 Arc::new(server)
             })
         };
-        let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        let servers: Vec<_> = settings.servers.iter().map(keep_or_create).collect();
         for server in &self.servers {
             if !settings.servers.iter().any(|it| it.url == *server.url()) {
                 server.retire();
             } else if settings.health.is_none() {
-                server.unchecked(clock::now());
+                server.end_checks(clock::now());
             }
         }
         let gate = self.gate.as_ref();
@@ -93,22 +92,23 @@ impl Origin {
         gate: Option<&Arc<OriginGate>>,
         dialer: &Dialer,
     ) -> Self {
-        let group = Group::of(&settings, &servers);
-        let failures = Failures::of(&settings, &servers, before.map(|it| &it.failures));
+        let group = Group::new(&settings, &servers);
+        let failures = Failures::new(&settings, &servers, before.map(|it| &it.failures));
         let limited = group.clone().filter(|_| settings.limits_servers());
-        let room = limited.map(|group| -> Room { Arc::new(move |now| group.room(now)) });
+        let server_limit =
+            limited.map(|group| -> ServerLimit { Arc::new(move |now| group.server_limit(now)) });
         let metrics_before = before.map(|it| &it.gate_metrics);
         let metrics = gate.map(|gate| gate.metrics()).or(metrics_before);
         let gate_metrics = metrics.map(Arc::clone).unwrap_or_default();
         let gate = match gate {
-            None => OriginGate::of(&settings, room, Arc::clone(&gate_metrics)),
+            None => OriginGate::new(&settings, server_limit, Arc::clone(&gate_metrics)),
             Some(gate) => {
                 let has_same_servers = before.is_some_and(|before| {
                     let known = before.servers.iter().map(Arc::as_ptr);
                     known.eq(servers.iter().map(Arc::as_ptr))
                 });
                 let keeps_outage = has_same_servers && settings.holds();
-                gate.reload(&settings, room, keeps_outage);
+                gate.reload(&settings, server_limit, keeps_outage);
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -165,8 +165,8 @@ impl Origin {
         self.disconnects.counts()
     }
 
-    /// Returns the health checks of the servers, if any.
-    pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
+    /// Returns the health checks of the servers; none if the file has no `health`.
+    pub(super) fn health_checks(&self) -> impl Iterator<Item = Check> {
         let health = self.settings.health.iter();
         let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
         let (host, http2) = (&self.settings.host, self.settings.http2);
@@ -181,57 +181,6 @@ impl Origin {
             },
             dialer: self.dialer.clone(),
         })
-    }
-
-    /// Records that no server could be reached: the gate releases nothing until one can be.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error if requests are not held because of it.
-    pub fn begin_outage(&self, error: OriginError) -> Result<(), OriginError> {
-        let Some(gate) = &self.gate else {
-            return Err(error);
-        };
-        if !self.settings.holds() || !error.is_unreachable() {
-            return Err(error);
-        }
-        let new_outage = gate.begin_outage(&self.settings.name, self.version, error)?;
-        if let Some(outage) = new_outage {
-            let recovery = Recovery {
-                settings: self.settings.clone(),
-                gate: Arc::clone(gate),
-                outage,
-                servers: self.servers.clone(),
-                dialer: self.dialer.clone(),
-                max_fails: self.failures.max_fails,
-            };
-            actix_rt::spawn(recovery.run());
-        }
-        Ok(())
-    }
-
-    /// Checks that a request that could not be sent because of `error` may wait at the gate.
-    ///
-    /// Begins an outage, unless all servers are only full. `held_since`: instant at which the
-    /// request first could not be sent.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error if such an error does not end by itself, or if `hold` is over. If all
-    /// servers are only full, `queue_timeout` applies instead of `hold`.
-    pub fn check_hold(&self, error: OriginError, held_since: Moment) -> Result<(), OriginError> {
-        let limit = if error.is_full() {
-            self.settings.queue_timeout
-        } else {
-            self.settings.hold
-        };
-        if clock::now() >= held_since + limit {
-            return Err(error);
-        }
-        if error.is_full() {
-            return Ok(());
-        }
-        self.begin_outage(error)
     }
 
     pub(crate) fn dialer(&self) -> &Dialer {

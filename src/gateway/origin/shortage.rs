@@ -1,4 +1,6 @@
 //! Shortage of file descriptors or local ports for new connections to servers.
+//!
+//! A request waits for one until `connect_timeout`. A shortage is no failure of the server.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -28,7 +30,7 @@ pub(super) enum Shortage {
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Number of requests that wait for a descriptor, on all workers.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
+static DESCRIPTOR_WAITERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Request that waits for a resource. Counted until this is dropped.
 struct ResourceWaiter(Shortage);
@@ -38,7 +40,7 @@ impl ResourceWaiter {
     fn begin(shortage: Shortage) -> Self {
         match shortage {
             Shortage::Descriptor => {
-                WAITING.fetch_add(1, Ordering::Relaxed);
+                DESCRIPTOR_WAITERS.fetch_add(1, Ordering::Relaxed);
                 DESCRIPTOR_WAITS.add(DescriptorWait::Origin, 1);
             }
             Shortage::LocalPort => LOCAL_PORT_WAITS.add(LocalPortWait::Origin, 1),
@@ -50,7 +52,7 @@ impl ResourceWaiter {
 impl Drop for ResourceWaiter {
     fn drop(&mut self) {
         if self.0 == Shortage::Descriptor {
-            WAITING.fetch_sub(1, Ordering::Relaxed);
+            DESCRIPTOR_WAITERS.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -60,7 +62,7 @@ impl Drop for ResourceWaiter {
 /// A missing local port does not count: closing a connection does not free its port for another
 /// connection to the same server.
 pub(super) fn is_short() -> bool {
-    WAITING.load(Ordering::Relaxed) > 0
+    DESCRIPTOR_WAITERS.load(Ordering::Relaxed) > 0
 }
 
 /// Opens a connection to `server` by `open`, within `connect_timeout`.
@@ -73,7 +75,8 @@ pub(super) async fn open_within<T>(
     open: impl AsyncFn() -> io::Result<T>,
 ) -> Result<T, OriginError> {
     let (missing, limit) = (Cell::new(None), connect_timeout);
-    let failed = match timeout(limit, wait_out(&missing, open)).await {
+    // `None`: the timeout has ended.
+    let failed = match timeout(limit, retry_in_shortage(&missing, open)).await {
         Ok(Ok(connection)) => return Ok(connection),
         Ok(Err(source)) => Some(source),
         Err(_) => None,
@@ -93,12 +96,13 @@ pub(super) async fn open_within<T>(
     })
 }
 
-/// Repeats `open` during a shortage. `missing`: set to the resource that is missing now.
-async fn wait_out<T>(
+/// Repeats `open` during a shortage. Sets `missing` to the resource that is missing now, if any.
+async fn retry_in_shortage<T>(
     missing: &Cell<Option<Shortage>>,
     open: impl AsyncFn() -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut waiting = None;
+    // Counts the wait for one resource until it is replaced or dropped.
+    let mut waiter = None;
     loop {
         let opened = open().await;
         missing.set(opened.as_ref().err().and_then(missing_resource));
@@ -106,8 +110,8 @@ async fn wait_out<T>(
             return opened;
         };
         log_shortage(shortage, opened.as_ref().err());
-        if !matches!(&waiting, Some(ResourceWaiter(known)) if *known == shortage) {
-            waiting = Some(ResourceWaiter::begin(shortage));
+        if !matches!(&waiter, Some(ResourceWaiter(known)) if *known == shortage) {
+            waiter = Some(ResourceWaiter::begin(shortage));
         }
         sleep(RETRY_INTERVAL).await;
     }
@@ -119,16 +123,17 @@ pub(super) fn missing_resource(error: &io::Error) -> Option<Shortage> {
         Some(Errno::MFILE | Errno::NFILE) => Some(Shortage::Descriptor),
         Some(Errno::ADDRNOTAVAIL) => Some(Shortage::LocalPort),
         Some(_) => None,
-        // A failed lookup of a name hides its cause. A refused certificate is no shortage.
+        // A failed lookup of a name hides its cause. A refused certificate (`InvalidData`) is no
+        // shortage.
         None => {
             let may_be_shortage = error.kind() != io::ErrorKind::InvalidData;
-            (may_be_shortage && none_is_left()).then_some(Shortage::Descriptor)
+            (may_be_shortage && no_descriptor_is_free()).then_some(Shortage::Descriptor)
         }
     }
 }
 
 /// Returns whether no file can be opened now, for lack of a descriptor.
-pub(super) fn none_is_left() -> bool {
+pub(super) fn no_descriptor_is_free() -> bool {
     File::open("/dev/null").is_err_and(|error| lacks_descriptor(&error))
 }
 
@@ -159,15 +164,15 @@ fn log_shortage(shortage: Shortage, error: Option<&io::Error>) {
 mod tests {
     use super::*;
 
+    /// Opens a connection that lacks a local port the first `failures` times.
     async fn opened(failures: u32, limit: Duration) -> Result<(), OriginError> {
         let server = ServerUrl::Unix("/run/app.sock".into());
         let left = Cell::new(failures);
         open_within(limit, &server, async || {
-            if left.get() == 0 {
-                return Ok(());
+            match left.replace(left.get().saturating_sub(1)) {
+                0 => Ok(()),
+                _ => Err(Errno::ADDRNOTAVAIL.into()),
             }
-            left.set(left.get() - 1);
-            Err(Errno::ADDRNOTAVAIL.into())
         })
         .await
     }

@@ -33,6 +33,7 @@ impl ShownCertificate {
         }
     }
 
+    /// Returns the expiry in Unix time; `None`: no certificate was shown yet.
     pub(super) fn expires(&self) -> Option<i64> {
         Some(self.expires.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }

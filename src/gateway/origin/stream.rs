@@ -1,4 +1,6 @@
 //! Byte stream to a server, over TCP, TLS or a unix socket.
+//!
+//! `dial` opens it; `http1` and `http2` use it.
 
 use std::io;
 use std::net::IpAddr;
@@ -67,8 +69,8 @@ impl OriginStream {
 
     /// Returns whether no byte, and no end of the connection, has arrived since the last read.
     ///
-    /// Checks only what the runtime knows, and does not register the task for a wake-up. A byte
-    /// that has arrived is lost.
+    /// Checks only what the runtime has noticed, and does not register the task for a wake-up. A
+    /// byte that has arrived is lost: such a connection cannot be used any more.
     pub(super) fn is_quiet(&mut self) -> bool {
         let mut byte = [0];
         let read = match self {
@@ -93,8 +95,8 @@ impl OriginStream {
             Self::Unix(stream) => (stream.as_fd(), PollFlags::IN | PollFlags::RDHUP),
             Self::Tls(stream) => (stream.get_ref().0.as_fd(), PollFlags::RDHUP),
         };
-        let at_once = Timespec::default();
-        poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&at_once))
+        let no_wait = Timespec::default();
+        poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&no_wait))
             .is_ok_and(|ready| ready > 0)
     }
 }

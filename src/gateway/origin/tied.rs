@@ -24,6 +24,8 @@ struct Tied {
 
 impl TiedConnections {
     /// Takes the connection to `server`, if there is a [usable](Http1Connection::is_usable) one.
+    ///
+    /// `asks_kernel`: whether to check with the kernel that it is still open.
     pub(super) fn take(
         &self,
         server: &Arc<Server>,

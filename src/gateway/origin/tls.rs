@@ -1,4 +1,7 @@
 //! TLS to the servers of an origin.
+//!
+//! A session of an earlier connection can be *resumed*: a shorter handshake, in which the server
+//! shows no certificate. `refused` explains certificates that one side refuses.
 
 mod refused;
 
@@ -52,12 +55,12 @@ impl Tls {
 
     /// Encrypts a new connection to `host`.
     ///
-    /// `http2`: whether to offer HTTP/2, too, which the server may choose by ALPN.
+    /// `offers_http2`: whether to offer HTTP/2, too, which the server may choose by ALPN.
     pub(super) async fn connect(
         &self,
         host: &Host,
         tcp: TcpStream,
-        http2: bool,
+        offers_http2: bool,
     ) -> io::Result<TlsStream<TcpStream>> {
         let name = match (&self.settings.server_name, host) {
             (Some(name), _) => name.clone(),
@@ -75,7 +78,7 @@ impl Tls {
             &configs.resuming
         };
         let mut protocols = vec![b"http/1.1".to_vec()];
-        if http2 {
+        if offers_http2 {
             protocols.insert(0, b"h2".to_vec());
         }
         let connected = connector.with_alpn(protocols).connect(name, tcp).await;

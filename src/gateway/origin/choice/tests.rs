@@ -6,20 +6,17 @@ use testing::cases;
 
 use super::*;
 
-fn server(nth: usize, weight: u64) -> Candidate {
-    Candidate {
+/// Returns servers with these weights that are in and have no requests.
+fn servers(weights: &[u64]) -> Vec<Candidate> {
+    let server = |(nth, weight): (usize, &u64)| Candidate {
         is_in: true,
         is_backup: false,
         weight: weight * WHOLE,
         in_flight: 0,
         max_in_flight: None,
         id: stable_hash(format!("http://10.0.0.{nth}:80").as_bytes()),
-    }
-}
-
-fn servers(weights: &[u64]) -> Vec<Candidate> {
-    let weights = weights.iter().enumerate();
-    weights.map(|(nth, weight)| server(nth, *weight)).collect()
+    };
+    weights.iter().enumerate().map(server).collect()
 }
 
 /// Returns the servers chosen for `requests` requests, one after the other.
@@ -38,54 +35,6 @@ fn sequential_requests_come_in_the_order_of_nginx() {
 }
 
 #[test]
-fn a_backup_is_chosen_only_if_nothing_else_can_be() {
-    let mut all = servers(&[1, 1, 100]);
-    all[2].is_backup = true;
-    all[0].max_in_flight = Some(1);
-    all[1].max_in_flight = Some(1);
-    let mut turns = RoundRobin::new(3);
-    for hash in [None, Some(7)] {
-        for it in &mut all {
-            (it.in_flight, it.is_in) = (0, true);
-        }
-        for _ in 0..2 {
-            let chosen = turns.choose(&all, hash).unwrap();
-            assert!(chosen < 2);
-            all[chosen].in_flight += 1;
-        }
-        assert_eq!(turns.choose(&all, hash), Ok(2));
-        all[1].in_flight = 0;
-        assert_eq!(turns.choose(&all, hash), Ok(1));
-        all[1].is_in = false;
-        assert_eq!(turns.choose(&all, hash), Ok(2));
-        all[2].is_in = false;
-        assert_eq!(turns.choose(&all, hash), Err(NoServer::Full));
-        all[0].is_in = false;
-        assert_eq!(turns.choose(&all, hash), Err(NoServer::Out));
-    }
-}
-
-#[test]
-fn a_key_whose_server_is_full_goes_to_the_next_in_its_order() {
-    let mut all = servers(&[1, 1, 1]);
-    let mut turns = RoundRobin::new(3);
-    let mut order = Vec::new();
-    for _ in 0..3 {
-        let chosen = turns.choose(&all, Some(42)).unwrap();
-        all[chosen].max_in_flight = Some(0);
-        order.push(chosen);
-    }
-    for it in &mut all {
-        it.max_in_flight = None;
-    }
-    // Servers go out one after the other: the order is the same.
-    for expected in order {
-        assert_eq!(turns.choose(&all, Some(42)), Ok(expected));
-        all[expected].is_in = false;
-    }
-}
-
-#[test]
 fn a_hash_is_the_same_for_ever() {
     // Gateways of different versions must send a key to the same server.
     assert_eq!(stable_hash(b""), mixed(0xcbf2_9ce4_8422_2325));
@@ -100,15 +49,16 @@ fn weights() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(1..20_u64, 2..8)
 }
 
-/// Returns how many requests each server got, relative to what its weight says.
-fn shares(weights: &[u64], chosen: impl Iterator<Item = usize>, requests: usize) -> Vec<f64> {
+/// Checks that each server got requests in proportion to its weight, within `tolerance`.
+fn check_shares(weights: &[u64], chosen: impl Iterator<Item = usize>, tolerance: f64) {
     let mut counts = vec![0_u32; weights.len()];
     chosen.for_each(|nth| counts[nth] += 1);
-    let sum: u64 = weights.iter().sum();
-    let fair = |weight: u64| requests as f64 * weight as f64 / sum as f64;
-    let all = counts.iter().zip(weights);
-    all.map(|(count, weight)| f64::from(*count) / fair(*weight))
-        .collect()
+    let (requests, sum) = (counts.iter().sum::<u32>(), weights.iter().sum::<u64>());
+    for (count, weight) in counts.iter().zip(weights) {
+        let fair = f64::from(requests) * *weight as f64 / sum as f64;
+        let share = f64::from(*count) / fair;
+        assert!((share - 1.0).abs() < tolerance, "{weights:?} {share}");
+    }
 }
 
 proptest! {
@@ -118,74 +68,78 @@ proptest! {
     fn whole_rounds_of_turns_are_spread_exactly_by_weight(weights in weights()) {
         let sum = usize::try_from(weights.iter().sum::<u64>()).unwrap();
         let chosen = sequence(&servers(&weights), 3 * sum);
-        for share in shares(&weights, chosen.into_iter(), 3 * sum) {
-            prop_assert!((share - 1.0).abs() < 1e-9, "{share}");
-        }
+        check_shares(&weights, chosen.into_iter(), 1e-9);
     }
 
     #[test]
     fn many_at_once_are_within_2_percent_of_the_weights(weights in weights()) {
         let mut all = servers(&weights);
         let mut turns = RoundRobin::new(all.len());
-        let requests = 20_000;
-        for _ in 0..requests {
+        let chosen = (0..20_000).map(|_| {
             let chosen = turns.choose(&all, None).unwrap();
             all[chosen].in_flight += 1;
-        }
-        let chosen = all.iter().enumerate();
-        let chosen = chosen.flat_map(|(nth, it)| std::iter::repeat_n(nth, it.in_flight));
-        for share in shares(&weights, chosen, requests) {
-            prop_assert!((share - 1.0).abs() < 0.02, "{share}");
-        }
+            chosen
+        });
+        check_shares(&weights, chosen, 0.02);
     }
 
+    /// A full server is like one that is out: its keys go to the next one in their order.
     #[test]
     fn keys_move_only_from_a_removed_server_or_to_a_heavier_one(
         weights in weights(),
-        one in any::<prop::sample::Index>(),
+        removed in prop::collection::vec(any::<bool>(), 8),
+        heavier in any::<prop::sample::Index>(),
         keys in prop::collection::vec(any::<u64>(), 200),
     ) {
         let all = servers(&weights);
-        let (mut fewer, mut more) = (all.clone(), all.clone());
-        let one = one.index(all.len());
-        fewer[one].is_in = false;
-        more[one].weight *= 2;
+        let (mut fewer, mut full, mut more) = (all.clone(), all.clone(), all.clone());
+        // The first server stays.
+        for nth in (1..all.len()).filter(|nth| removed[*nth]) {
+            fewer[nth].is_in = false;
+            full[nth].max_in_flight = Some(0);
+        }
+        let heavier = heavier.index(all.len());
+        more[heavier].weight *= 2;
         let mut turns = RoundRobin::new(all.len());
         for key in keys {
-            let key = stable_hash(&key.to_be_bytes());
-            let before = turns.choose(&all, Some(key)).unwrap();
-            let after = turns.choose(&fewer, Some(key)).unwrap();
-            prop_assert!(after != one && (before == one || before == after));
-            let after = turns.choose(&more, Some(key)).unwrap();
-            prop_assert!(after == before || after == one);
+            let hash = Some(stable_hash(&key.to_be_bytes()));
+            let before = turns.choose(&all, hash).unwrap();
+            let after = turns.choose(&fewer, hash).unwrap();
+            prop_assert!(fewer[after].is_in && (before == after || !fewer[before].is_in));
+            prop_assert_eq!(turns.choose(&full, hash), Ok(after));
+            let after = turns.choose(&more, hash).unwrap();
+            prop_assert!(after == before || after == heavier);
         }
     }
 
+    /// A backup gets a request only if no other server can take it.
     #[test]
     fn no_server_gets_more_than_it_may_have(
         weights in weights(),
-        most in prop::collection::vec(0..5_usize, 8),
+        limits in prop::collection::vec(0..5_usize, 8),
+        are_in in prop::collection::vec(prop::bool::weighted(0.8), 8),
         backups in prop::collection::vec(any::<bool>(), 8),
         hashes in prop::collection::vec(any::<Option<u64>>(), 40),
     ) {
         let mut all = servers(&weights);
         for (nth, it) in all.iter_mut().enumerate() {
-            it.max_in_flight = Some(most[nth]);
+            it.max_in_flight = Some(limits[nth]);
+            it.is_in = are_in[nth];
             it.is_backup = backups[nth];
         }
+        let is_any_in = all.iter().any(|it| it.is_in);
         let mut turns = RoundRobin::new(all.len());
-        let permits: usize = most[..all.len()].iter().sum();
-        for (sent, hash) in hashes.into_iter().enumerate() {
+        for hash in hashes {
+            let can_take: Vec<_> = all.iter().filter(|it| it.has_room()).collect();
+            let only_backups = can_take.iter().all(|it| it.is_backup);
             match turns.choose(&all, hash) {
                 Ok(chosen) => {
+                    prop_assert!(all[chosen].has_room() && all[chosen].is_backup == only_backups);
                     all[chosen].in_flight += 1;
-                    prop_assert!(all[chosen].in_flight <= most[chosen]);
-                    let has_room = |it: &Candidate| !it.is_backup && it.has_room();
-                    prop_assert!(!all[chosen].is_backup || !all.iter().any(has_room));
                 }
                 Err(why) => {
-                    prop_assert_eq!(why, NoServer::Full);
-                    prop_assert!(sent >= permits);
+                    prop_assert!(can_take.is_empty());
+                    prop_assert_eq!(why, if is_any_in { NoServer::Full } else { NoServer::Out });
                 }
             }
         }
@@ -197,14 +151,10 @@ fn keys_are_spread_within_2_percent_of_the_weights() {
     for weights in [&[1, 1, 1][..], &[5, 3, 2], &[10, 1]] {
         let all = servers(weights);
         let mut turns = RoundRobin::new(all.len());
-        let keys = 400_000;
-        let of = |key: usize| {
+        let choose = |key: usize| {
             let key = stable_hash(format!("session-{key}").as_bytes());
             turns.choose(&all, Some(key)).unwrap()
         };
-        let chosen: Vec<usize> = (0..keys).map(of).collect();
-        for share in shares(weights, chosen.into_iter(), keys) {
-            assert!((share - 1.0).abs() < 0.02, "{weights:?} {share}");
-        }
+        check_shares(weights, (0..400_000).map(choose), 0.02);
     }
 }

@@ -1,57 +1,25 @@
 //! Tests of the rules by which failures take servers out.
 
-use std::io;
-
+use super::super::test_servers::{SECOND, broken, late, refused};
 use super::*;
-
-const SECOND: Duration = Duration::from_secs(1);
+use crate::http::message::InvalidResponse;
 
 /// Returns the rules of an origin with `count` servers, and the servers. One failure takes one out.
 fn origin(count: usize, fail_timeout: &str) -> (Failures, Vec<Arc<Server>>) {
     let urls: Vec<_> = (0..count).map(|nth| format!("http://s{nth}")).collect();
-    let text = format!(
-        "[origins.a]\nservers = {urls:?}\nmax_fails = 1\nfail_timeout = \"{fail_timeout}\"\n\
-         [[routes]]\npath = \"/\"\norigin = \"a\"\n"
-    );
-    let settings = crate::test_settings::of_file(&text);
-    let origin = &settings.origins[0];
-    let servers = origin.servers.iter();
-    let servers: Vec<_> = servers
-        .map(|it| Arc::new(Server::new("a", &it.url)))
-        .collect();
-    (Failures::of(origin, &servers, None), servers)
+    let (origin, servers) = super::super::test_servers::origin(&format!(
+        "servers = {urls:?}\nmax_fails = 1\nfail_timeout = \"{fail_timeout}\""
+    ));
+    (Failures::new(&origin, &servers, None), servers)
 }
 
 fn at(millis: u32) -> Moment {
     Moment::default() + SECOND * 100 + SECOND * millis / 1000
 }
 
-fn broken() -> OriginError {
-    OriginError::Broken {
-        server: "s".to_owned(),
-        source: io::ErrorKind::UnexpectedEof.into(),
-    }
-}
-
 fn invalid() -> OriginError {
-    OriginError::Invalid {
-        server: "s".to_owned(),
-        invalid: crate::http::message::InvalidResponse::HeadTooLarge,
-    }
-}
-
-fn late() -> OriginError {
-    OriginError::ResponseTimeout {
-        server: "s".to_owned(),
-        limit: SECOND,
-    }
-}
-
-fn refused() -> OriginError {
-    OriginError::Connect {
-        server: "s".to_owned(),
-        source: io::ErrorKind::ConnectionRefused.into(),
-    }
+    let (server, invalid) = ("s".to_owned(), InvalidResponse::HeadTooLarge);
+    OriginError::Invalid { server, invalid }
 }
 
 fn client(last: u8) -> Client {
@@ -68,12 +36,12 @@ fn failures_in_doubt_count_after_fail_timeout_without_good_answers() {
     for error in [broken(), invalid()] {
         for (fail_timeout, works_for) in [("4s", 4000), ("10s", 10_000), ("1h", 10_000)] {
             let (failures, servers) = origin(2, fail_timeout);
-            servers[0].answered(client(1), at(0));
+            servers[0].note_good_answer(client(1), at(0));
             for millis in (0..works_for).step_by(100) {
-                failures.unanswered(&servers[0], client(1), &error, SECOND, at(millis));
+                failures.count_no_answer(&servers[0], client(1), &error, SECOND, at(millis));
                 assert_eq!(are_in(&servers, at(millis)), [true, true], "{millis}");
             }
-            failures.unanswered(&servers[0], client(1), &error, SECOND, at(works_for));
+            failures.count_no_answer(&servers[0], client(1), &error, SECOND, at(works_for));
             assert_eq!(are_in(&servers, at(works_for)), [false, true], "{error}");
         }
     }
@@ -84,8 +52,8 @@ fn failed_connections_and_timeouts_of_the_only_client_always_count() {
     for error in [late(), refused()] {
         let (failures, servers) = origin(2, "10s");
         for server in &servers {
-            server.answered(client(1), at(0));
-            failures.unanswered(server, client(1), &error, SECOND, at(0));
+            server.note_good_answer(client(1), at(0));
+            failures.count_no_answer(server, client(1), &error, SECOND, at(0));
         }
         assert_eq!(are_in(&servers, at(0)), [false, false], "{error}");
     }
@@ -94,17 +62,17 @@ fn failed_connections_and_timeouts_of_the_only_client_always_count() {
 #[test]
 fn a_server_that_is_in_again_has_a_tenth_of_the_time_for_its_first_answer() {
     let (failures, servers) = origin(2, "5s");
-    failures.unanswered(&servers[0], client(1), &refused(), SECOND, at(0));
+    failures.count_no_answer(&servers[0], client(1), &refused(), SECOND, at(0));
     assert!(!servers[0].is_in(at(4999)));
     for millis in [5000, 5499] {
-        failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(millis));
+        failures.count_no_answer(&servers[0], client(1), &broken(), SECOND, at(millis));
         assert!(servers[0].is_in(at(millis)), "{millis}");
     }
-    failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(5500));
+    failures.count_no_answer(&servers[0], client(1), &broken(), SECOND, at(5500));
     assert!(!servers[0].is_in(at(5500)));
     // After an answer, the server has the whole time.
-    servers[0].answered(client(1), at(11_000));
-    failures.unanswered(&servers[0], client(1), &broken(), SECOND, at(15_900));
+    servers[0].note_good_answer(client(1), at(11_000));
+    failures.count_no_answer(&servers[0], client(1), &broken(), SECOND, at(15_900));
     assert!(servers[0].is_in(at(15_900)));
 }
 
@@ -113,15 +81,12 @@ fn failures_in_doubt_take_out_at_most_half_of_the_servers() {
     for (count, out) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
         let (failures, servers) = origin(count, "10s");
         for server in servers.iter().chain(&servers) {
-            failures.unanswered(server, client(1), &broken(), SECOND, at(0));
+            failures.count_no_answer(server, client(1), &broken(), SECOND, at(0));
         }
-        let are_in = are_in(&servers, at(0));
-        let left = are_in.iter().filter(|is_in| !**is_in).count();
-        if count > 1 {
-            assert_eq!(left, out, "of {count}");
-        }
+        let are_out = are_in(&servers, at(0)).into_iter().filter(|is_in| !is_in);
+        assert_eq!(are_out.count(), out, "of {count}");
         for server in &servers {
-            failures.unanswered(server, client(1), &refused(), SECOND, at(0));
+            failures.count_no_answer(server, client(1), &refused(), SECOND, at(0));
         }
         assert!(!servers.iter().any(|it| it.is_in(at(0))) || count == 1);
     }
@@ -133,7 +98,7 @@ fn failures_in_doubt_take_out_at_most_half_of_the_servers() {
 fn out_after(in_a_row: u32, fails: Fails, clients: &[u8]) -> Option<usize> {
     let (mut failures, servers) = origin(2, "10s");
     failures.max_fails.in_a_row = in_a_row;
-    servers[0].answered(client(100), at(0));
+    servers[0].note_good_answer(client(100), at(0));
     let out = clients.iter().position(|it| {
         fails(&failures, &servers[0], client(*it));
         !servers[0].is_in(at(100))
@@ -144,8 +109,8 @@ fn out_after(in_a_row: u32, fails: Fails, clients: &[u8]) -> Option<usize> {
 type Fails = fn(&Failures, &Arc<Server>, Client);
 
 const FAILS: [Fails; 2] = [
-    |it, server, client| it.answered(server, client, "it answered 502", at(100)),
-    |it, server, client| it.unanswered(server, client, &late(), SECOND, at(100)),
+    |it, server, client| it.count_bad_answer(server, client, "it answered 502", at(100)),
+    |it, server, client| it.count_no_answer(server, client, &late(), SECOND, at(100)),
 ];
 
 #[test]
@@ -170,11 +135,11 @@ fn failures_of_one_client_count_after_fail_timeout_without_answers_to_others() {
         // Good answers to a client say nothing about the failures of the same client.
         assert_eq!(out_after(1, fails, &[100]), Some(1));
         let (failures, servers) = origin(2, "10s");
-        servers[0].answered(client(2), at(0));
-        servers[0].answered(client(1), at(9_999));
-        failures.answered(&servers[0], client(1), "it answered 502", at(9_989));
+        servers[0].note_good_answer(client(2), at(0));
+        servers[0].note_good_answer(client(1), at(9_999));
+        failures.count_bad_answer(&servers[0], client(1), "it answered 502", at(9_989));
         assert!(servers[0].is_in(at(9_989)));
-        failures.answered(&servers[0], client(1), "it answered 502", at(10_000));
+        failures.count_bad_answer(&servers[0], client(1), "it answered 502", at(10_000));
         assert!(!servers[0].is_in(at(10_000)));
     }
 }
@@ -184,9 +149,9 @@ fn a_good_answer_ends_the_row_of_all_clients() {
     let (mut failures, servers) = origin(2, "10s");
     failures.max_fails.in_a_row = 3;
     for _ in 0..10 {
-        servers[0].answered(client(100), at(0));
+        servers[0].note_good_answer(client(100), at(0));
         for it in [1, 2, 1, 2] {
-            failures.answered(&servers[0], client(it), "it answered 502", at(100));
+            failures.count_bad_answer(&servers[0], client(it), "it answered 502", at(100));
         }
         assert!(servers[0].is_in(at(100)));
     }
@@ -196,13 +161,15 @@ fn a_good_answer_ends_the_row_of_all_clients() {
 fn timeouts_of_several_clients_take_out_half_of_the_servers_while_others_are_answered() {
     let (failures, servers) = origin(2, "10s");
     for server in &servers {
-        server.answered(client(100), at(0));
+        server.note_good_answer(client(100), at(0));
     }
     for nth in 1..9 {
         for server in &servers {
-            failures.unanswered(server, client(nth), &late(), SECOND, at(100));
+            failures.count_no_answer(server, client(nth), &late(), SECOND, at(100));
         }
     }
-    let left = are_in(&servers, at(100)).into_iter().filter(|is_in| *is_in);
-    assert_eq!(left.count(), 1);
+    assert_eq!(
+        are_in(&servers, at(100)).iter().filter(|it| **it).count(),
+        1
+    );
 }

@@ -1,4 +1,7 @@
 //! One request on a stream of a shared HTTP/2 connection, and its response.
+//!
+//! A server can *refuse* a request: it reports that it has not processed it, so that the request
+//! can be sent again. `connection` unites this with HTTP/1.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +13,7 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 
-use super::ahead::Ahead;
+use super::read_ahead::ReadAhead;
 use super::shared_connection::{SharedConnection, StreamPermit};
 use super::{MAX_UNSENT, into_io};
 use crate::http::http2;
@@ -20,7 +23,8 @@ use crate::http::message::{
 };
 use crate::time::deadline::Deadline;
 
-/// Size up to which small pieces of a body are joined. A full frame fits behind them.
+/// Size up to which small pieces of a body are joined. A full frame still fits into the buffer
+/// then.
 const COALESCED: usize = 1000;
 
 /// Request on a stream of a shared connection. Dropping it early resets the stream.
@@ -33,13 +37,14 @@ pub struct Http2Exchange {
     sent: Option<Vec<u8>>,
     /// Part of the body that another connection sent before its server refused the request.
     taken_over: Option<Buffer>,
-    /// Interim responses that were not taken yet. [`Budget`](super::watched::Budget) limits them.
+    /// Interim responses that were not taken yet. [`Budget`](super::watched_stream::Budget) limits
+    /// them.
     interims: VecDeque<Box<::http::Response<()>>>,
     response: Response,
     /// Part of the body that has arrived and was not taken yet.
-    ahead: Ahead,
+    read_ahead: ReadAhead,
     permit: StreamPermit,
-    /// Text of the fields of the present head.
+    /// Values of the present head as text, to which the head's fields refer.
     text: Vec<u8>,
     /// Whether the whole body of the response was taken.
     body_is_over: bool,
@@ -55,7 +60,9 @@ pub struct Http2Exchange {
 /// Progress of the request.
 enum Request {
     None,
+    /// The head is set and not sent.
     Ready(Box<::http::Request<()>>),
+    /// The head is sent, the body is not.
     Sending(SendStream<Bytes>),
     Over,
 }
@@ -64,8 +71,10 @@ enum Request {
 enum Response {
     None,
     Awaited(ResponseFuture),
+    /// The head has arrived and was not taken yet.
     Head(Box<::http::Response<()>>, RecvStream),
     Body(RecvStream),
+    /// `None`: the error was returned before.
     Failed(Option<io::Error>),
 }
 
@@ -79,7 +88,7 @@ impl Http2Exchange {
             taken_over: None,
             interims: VecDeque::new(),
             response: Response::None,
-            ahead: Ahead::new(permit.connection.undelivered.clone()),
+            read_ahead: ReadAhead::new(permit.connection.unread.clone()),
             permit,
             text: Vec::new(),
             body_is_over: false,
@@ -90,7 +99,7 @@ impl Http2Exchange {
         })
     }
 
-    /// Sets the request. It is sent with its first piece or with a flush.
+    /// Sets the head of the request. It is sent with the first piece of the body or with a flush.
     pub fn begin(&mut self, request: ::http::Request<()>) {
         self.request = Request::Ready(Box::new(request));
     }
@@ -104,8 +113,8 @@ impl Http2Exchange {
 
     /// Returns whether the server has certainly not processed the request.
     ///
-    /// The server reports it by resetting the stream as refused, or by a GOAWAY frame with a lower
-    /// stream (RFC 9113, section 8.7).
+    /// The server reports it by resetting the stream as refused, or by a GOAWAY frame that names
+    /// a lower stream (RFC 9113, section 8.7).
     pub(in super::super) fn is_unseen(&self) -> bool {
         matches!(self.request, Request::Ready(_)) || self.is_refused
     }
@@ -166,7 +175,7 @@ impl Http2Exchange {
         self.poll_send_taken_over(cx)
     }
 
-    /// Sends the part of the body that another connection has sent before.
+    /// Sends the part of the body that another connection has sent before, if there is one.
     fn poll_send_taken_over(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let (Some(taken_over), Request::Sending(stream)) =
             (&mut self.taken_over, &mut self.request)
@@ -221,7 +230,7 @@ impl Http2Exchange {
         let (head, ended) = match (self.interims.front(), &self.response) {
             (Some(interim), _) => (interim, false),
             (None, Response::Head(head, body)) => {
-                (head, body.is_end_stream() && self.ahead.is_empty())
+                (head, body.is_end_stream() && self.read_ahead.is_empty())
             }
             _ => return Ok(None),
         };
@@ -250,9 +259,8 @@ impl Http2Exchange {
         let response = match &mut self.response {
             Response::Awaited(response) => response,
             Response::Failed(error) => {
-                let error = error
-                    .take()
-                    .unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+                let error = error.take();
+                let error = error.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
                 return Poll::Ready(Err(error));
             }
             _ => return Poll::Pending,
@@ -282,12 +290,12 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
-    /// Buffers what has arrived of the response while the client reads nothing.
+    /// Reads ahead: buffers what has arrived of the response while the client reads nothing.
     ///
     /// Wakes the task when more arrives. Without this, h2 would end the connection with all its
     /// requests because of frames that nobody takes. The buffer is bounded, because the server gets
     /// no new window for its bytes.
-    pub(in super::super) fn poll_ahead(&mut self, cx: &mut Context<'_>) {
+    pub(in super::super) fn read_ahead(&mut self, cx: &mut Context<'_>) {
         while matches!(self.response, Response::Awaited(_)) {
             match self.poll_receive(cx) {
                 Poll::Ready(Ok(())) => {}
@@ -298,7 +306,7 @@ impl Http2Exchange {
         if let Response::Head(_, body) | Response::Body(body) = &mut self.response {
             // The end, the trailers or an error follow later, after the buffered bytes.
             while let Poll::Ready(Some(Ok(data))) = body.poll_data(cx) {
-                self.ahead.put(&data);
+                self.read_ahead.put(&data);
             }
         }
     }
@@ -309,10 +317,10 @@ impl Http2Exchange {
         let Response::Body(body) = &mut self.response else {
             return Poll::Ready(Ok(piece));
         };
-        if !self.body_is_over && !self.ahead.is_empty() {
+        if !self.body_is_over && !self.read_ahead.is_empty() {
             piece.clear_for_body();
-            release(&self.permit, body, self.ahead.take(&mut piece));
-            self.body_is_over = self.ahead.is_empty() && body.is_end_stream();
+            release(&self.permit, body, self.read_ahead.take(&mut piece));
+            self.body_is_over = self.read_ahead.is_empty() && body.is_end_stream();
             return Poll::Ready(Ok(piece));
         }
         while !self.body_is_over {
@@ -329,6 +337,7 @@ impl Http2Exchange {
                 piece.put(&data);
             }
             self.body_is_over = body.is_end_stream();
+            // Joins small pieces that have arrived.
             while !self.body_is_over
                 && (1..COALESCED).contains(&piece.len())
                 && let Poll::Ready(Some(Ok(data))) = body.poll_data(cx)
@@ -359,7 +368,7 @@ impl Drop for Http2Exchange {
     fn drop(&mut self) {
         if let Response::Body(body) = &self.response {
             self.permit.is_whole =
-                self.body_is_over && self.ahead.is_empty() && body.is_end_stream();
+                self.body_is_over && self.read_ahead.is_empty() && body.is_end_stream();
         }
     }
 }

@@ -36,13 +36,15 @@ pub(super) struct Liveness {
     /// Time since the last byte, or since the ping without an answer.
     silent: Duration,
     /// Silence before the next ping.
-    patience: Duration,
+    ping_after: Duration,
+    /// Whether a ping was sent, and nothing has arrived since.
     is_pinged: bool,
 }
 
 /// Result of a check: how to treat the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
+    /// Nothing to do.
     Alive,
     /// Send a ping.
     Ping,
@@ -58,7 +60,7 @@ impl Liveness {
             received: Received::default(),
             checked: now,
             silent: Duration::ZERO,
-            patience: SILENCE,
+            ping_after: SILENCE,
             is_pinged: false,
         }
     }
@@ -69,9 +71,10 @@ impl Liveness {
         self.checked = now;
         let before = std::mem::replace(&mut self.received, received);
         if received.frames != before.frames {
-            self.patience = SILENCE;
+            self.ping_after = SILENCE;
         } else if self.is_pinged && received.bytes != before.bytes {
-            self.patience = MAX_SILENCE.min(self.patience * SILENCE_GROWTH);
+            // Only the answer to the ping has arrived.
+            self.ping_after = MAX_SILENCE.min(self.ping_after * SILENCE_GROWTH);
         }
         if received.bytes != before.bytes || !in_use {
             (self.silent, self.is_pinged) = (Duration::ZERO, false);
@@ -81,7 +84,7 @@ impl Liveness {
         match self.is_pinged {
             true if self.silent >= PING_TIMEOUT => Finding::Lost,
             true => Finding::Suspect,
-            false if self.silent >= self.patience => {
+            false if self.silent >= self.ping_after => {
                 (self.silent, self.is_pinged) = (Duration::ZERO, true);
                 Finding::Ping
             }
@@ -94,86 +97,53 @@ impl Liveness {
 mod tests {
     use super::*;
 
-    /// Connection that is checked every second.
-    struct Watch {
-        liveness: Liveness,
-        received: Received,
-        second: u64,
-    }
-
-    impl Watch {
-        fn new() -> Self {
-            Self {
-                liveness: Liveness::new(Moment::default()),
-                received: Received::default(),
-                second: 0,
+    /// Checks a connection every second. Each step has a number of seconds, an event and a finding.
+    ///
+    /// Event in each second: `a` the answer to a ping arrives, `f` another frame arrives, `u` the
+    /// connection has no request, `s` the process stands still for 1000 s, `.` nothing. Finding of
+    /// each check: `A` alive, `P` ping, `S` suspect, `L` lost.
+    fn check(steps: &str) {
+        let mut liveness = Liveness::new(Moment::default());
+        let (mut received, mut second) = (Received::default(), 0);
+        for step in steps.split(' ') {
+            let (seconds, letters) = step.split_at(step.len() - 2);
+            let (event, finding) = letters.split_at(1);
+            for _ in 0..seconds.parse::<u32>().unwrap() {
+                second += if event == "s" { 1001 } else { 1 };
+                received.bytes += if "af".contains(event) { 17 } else { 0 };
+                received.frames += u64::from(event == "f");
+                let now = Moment::default() + Duration::from_secs(second);
+                let found = liveness.check(received, event != "u", now);
+                assert!(
+                    format!("{found:?}").starts_with(finding),
+                    "{step} of {steps}: {found:?}"
+                );
             }
-        }
-
-        fn check(&mut self, in_use: bool) -> Finding {
-            self.second += 1;
-            let now = Moment::default() + Duration::from_secs(self.second);
-            self.liveness.check(self.received, in_use, now)
-        }
-
-        /// Returns the seconds until the connection is pinged, while nothing arrives.
-        fn pinged_after(&mut self) -> u64 {
-            let before = self.second;
-            while self.check(true) != Finding::Ping {
-                assert!(self.second < before + 1000, "no ping");
-            }
-            self.second - before
         }
     }
 
     #[test]
     fn a_server_that_answers_no_ping_is_lost_ten_seconds_later() {
-        let mut watch = Watch::new();
-        assert_eq!(watch.pinged_after(), 5);
-        for _ in 0..9 {
-            assert_eq!(watch.check(true), Finding::Suspect);
-        }
-        assert_eq!(watch.check(true), Finding::Lost);
+        check("4.A 1.P 9.S 1.L");
     }
 
     #[test]
     fn a_connection_without_requests_is_not_pinged() {
-        let mut watch = Watch::new();
-        for _ in 0..100 {
-            assert_eq!(watch.check(false), Finding::Alive);
-        }
-        assert_eq!(watch.pinged_after(), 5);
-        assert_eq!(watch.check(false), Finding::Alive);
+        check("100uA 4.A 1.P 1uA");
     }
 
     #[test]
     fn a_byte_that_comes_in_time_ends_the_suspicion() {
-        let mut watch = Watch::new();
-        watch.pinged_after();
-        assert_eq!(watch.check(true), Finding::Suspect);
-        watch.received.bytes += 1;
-        assert_eq!(watch.check(true), Finding::Alive);
+        check("4.A 1.P 1.S 1aA");
     }
 
     #[test]
     fn pings_become_rare_while_only_their_answers_come() {
-        let mut watch = Watch::new();
-        for expected in [5, 40, 320, 320] {
-            assert_eq!(watch.pinged_after(), expected);
-            watch.received.bytes += 17;
-            assert_eq!(watch.check(true), Finding::Alive);
-        }
-        watch.received.frames += 1;
-        watch.received.bytes += 17;
-        assert_eq!(watch.check(true), Finding::Alive);
-        assert_eq!(watch.pinged_after(), 5);
+        check("4.A 1.P 1aA 39.A 1.P 1aA 319.A 1.P 1aA 319.A 1.P 1aA 1fA 4.A 1.P");
     }
 
     #[test]
     fn time_in_which_the_process_stood_still_does_not_count() {
-        let mut watch = Watch::new();
-        watch.pinged_after();
-        watch.second += 1000;
-        assert_eq!(watch.check(true), Finding::Suspect);
+        check("4.A 1.P 1sS");
     }
 }

@@ -1,18 +1,21 @@
 //! HTTP/2 connections to one server, shared by the requests of a worker.
 //!
+//! Each request has a *stream* of a connection. A *window* is the number of bytes that the server
+//! may send before it gets a new window. The crate `h2` has the protocol.
+//!
 //! | module | content |
 //! |---|---|
 //! | `shared_connection` | one connection, and the permit of a request on it |
 //! | `exchange` | one request on a stream |
-//! | `ahead` | buffered bodies |
+//! | `read_ahead` | buffers for bodies that clients have not read yet |
 //! | `liveness` | detection of lost connections |
-//! | `watched` | bounds on what a server sends |
+//! | `watched_stream` | bounds on what a server sends |
 
-mod ahead;
 mod exchange;
 mod liveness;
+mod read_ahead;
 mod shared_connection;
-mod watched;
+mod watched_stream;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -30,7 +33,7 @@ use tokio::time::timeout;
 
 pub use self::exchange::Http2Exchange;
 use self::shared_connection::{SharedConnection, UNKNOWN_STREAM_LIMIT};
-use self::watched::{Budget, Watched};
+use self::watched_stream::{Budget, WatchedStream};
 use super::stream::OriginStream;
 use crate::time::clock;
 
@@ -58,10 +61,11 @@ pub(super) struct Http2Connections {
     running: RefCell<Vec<Weak<SharedConnection>>>,
     /// Maximum number of connections kept without requests.
     max_idle: Cell<usize>,
-    /// Limits as of the last request.
+    /// Limits of reuse in the settings of the last request.
     limits: Cell<ReuseLimits>,
     /// Whether the server chose HTTP/1 on its last connection.
-    is_unused: Cell<bool>,
+    chose_http1: Cell<bool>,
+    /// Whether a request holds the right to open a connection.
     is_opening: Cell<bool>,
     /// Notified when a connection opens or ends, and when its server sends its stream limit.
     opened: Notify,
@@ -78,9 +82,9 @@ impl Drop for Opening<'_> {
 }
 
 impl Http2Connections {
-    /// Takes a stream on the first open connection with room.
+    /// Takes a stream on the first open connection that has a free one.
     ///
-    /// `takes_any`: also on a congested or suspect connection.
+    /// `takes_any`: whether a congested or suspect connection will do.
     pub(super) fn take(
         &self,
         settings: &Origin,
@@ -95,25 +99,25 @@ impl Http2Connections {
         self.limits.set(limits);
         open.retain(|connection| connection.is_open() && connection.may_carry(&limits, now));
         let is_good = |it: &SharedConnection| !it.is_congested() && !it.is_suspect.get();
-        let mut with_room = open.iter().filter(|connection| connection.has_room());
-        let found = with_room.find(|connection| takes_any || is_good(connection))?;
+        let mut with_free_stream = open.iter().filter(|it| it.has_free_stream());
+        let found = with_free_stream.find(|connection| takes_any || is_good(connection))?;
         Some(Http2Exchange::open(found))
     }
 
-    /// Returns the right to open a connection; `None` after a wait: there may be room now.
+    /// Returns the right to open a connection; `None` after a wait: a stream may be free now.
     ///
     /// Waits while another request opens a connection, unless the server chose HTTP/1 before. Waits
     /// up to [`SETTINGS_TIMEOUT`] for the stream limit of a new connection.
     pub(super) async fn opening(&self) -> Option<Opening<'_>> {
         let opened = self.opened.notified();
-        if !self.is_unused.get() && self.is_opening.get() {
+        if !self.chose_http1.get() && self.is_opening.get() {
             opened.await;
             return None;
         }
-        let is_awaited = |it: &Rc<SharedConnection>| it.is_awaited();
-        if self.open.borrow().iter().any(is_awaited) {
+        let awaits_limit = |it: &Rc<SharedConnection>| it.awaits_limit();
+        if self.open.borrow().iter().any(awaits_limit) {
             if timeout(SETTINGS_TIMEOUT, opened).await.is_err() {
-                for connection in self.open.borrow().iter().filter(|it| it.is_awaited()) {
+                for connection in self.open.borrow().iter().filter(|it| it.awaits_limit()) {
                     connection.has_default_limit.set(true);
                 }
             }
@@ -125,12 +129,13 @@ impl Http2Connections {
 
     /// Records that the server chose HTTP/1.
     pub(super) fn note_http1(&self) {
-        self.is_unused.set(true);
+        self.chose_http1.set(true);
     }
 
     /// Begins HTTP/2 on a new connection, and takes its first stream.
     ///
-    /// `is_shared`: whether other requests may use it, too. If not, it ends with the request.
+    /// `is_shared`: whether other requests may use the connection, too. If not, it ends with the
+    /// request.
     ///
     /// # Errors
     ///
@@ -144,7 +149,7 @@ impl Http2Connections {
         let connection = self.handshake(stream, settings).await?;
         let first = Http2Exchange::open(&connection);
         if is_shared {
-            self.is_unused.set(false);
+            self.chose_http1.set(false);
             self.open.borrow_mut().push(connection);
         }
         Ok(first)
@@ -166,13 +171,13 @@ impl Http2Connections {
             .initial_max_send_streams(UNKNOWN_STREAM_LIMIT)
             .max_send_buffer_size(MAX_UNSENT)
             // h2 counts small pieces of bodies, including late ones of cancelled requests, and
-            // never reduces that count. `Watched` limits them instead.
+            // never reduces that count. `WatchedStream` limits them instead.
             .data_frame_budget(usize::MAX)
             // Frames in transit when a client cancels are not the server's fault. h2 would count
             // them as errors and end the connection after 1024 of them.
             .max_concurrent_reset_streams(MAX_CANCELLED)
             .max_local_error_reset_streams(None)
-            .handshake(Watched::new(stream, Rc::clone(&budget)))
+            .handshake(WatchedStream::new(stream, Rc::clone(&budget)))
             .await;
         let (send, mut connection) = handshake.map_err(into_io)?;
         self.max_idle.set(settings.keep_alive);
@@ -212,14 +217,16 @@ impl Http2Connections {
         lost
     }
 
-    /// Keeps a connection without requests, unless it takes no more or enough are kept.
+    /// Keeps a connection whose last request has ended, unless it takes no more or enough are kept.
     fn keep_idle(&self, connection: &Rc<SharedConnection>) {
         let mut open = self.open.borrow_mut();
+        // Includes this connection.
         let idle = open.iter().filter(|other| other.in_use.get() == 0).count();
         let now = clock::coarse_now();
         let until = connection.usage.get().idle_until(&self.limits.get(), now);
         connection.usable_until.set(until.unwrap_or_default());
-        let is_useless = connection.is_leaving.get() || !connection.has_room() || until.is_none();
+        let is_useless =
+            connection.is_leaving.get() || !connection.has_free_stream() || until.is_none();
         if is_useless || idle > self.max_idle.get() {
             open.retain(|other| !Rc::ptr_eq(other, connection));
         }
@@ -227,17 +234,19 @@ impl Http2Connections {
 }
 
 /// Moves the frames of a connection until it ends.
+///
+/// Notifies waiting requests when the server has sent its stream limit, and at the end.
 async fn drive<F: Future>(connection: F, shared: Weak<SharedConnection>) {
     let notify = || {
         let all = shared.upgrade().and_then(|shared| shared.all.upgrade());
         all.inspect(|all| all.opened.notify_waiters());
     };
     let mut connection = pin!(connection);
-    let mut is_awaited = true;
+    let mut awaited_limit = true;
     poll_fn(|cx| {
         let ended = connection.as_mut().poll(cx);
-        if is_awaited && !shared.upgrade().is_some_and(|shared| shared.is_awaited()) {
-            is_awaited = false;
+        if awaited_limit && !shared.upgrade().is_some_and(|shared| shared.awaits_limit()) {
+            awaited_limit = false;
             notify();
         }
         ended

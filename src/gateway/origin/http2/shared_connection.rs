@@ -1,6 +1,7 @@
 //! One HTTP/2 connection to a server, and the permit of a request on it.
 //!
-//! The connections of one server are in the parent module.
+//! Each request has a *stream* of the connection. The server limits their number. The connections
+//! of one server are in the parent module.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::IpAddr;
@@ -13,9 +14,9 @@ use h2::{Ping, PingPong};
 use limit::{Moment, ReuseLimits, Usage};
 use tokio::task::AbortHandle;
 
-use super::ahead::Undelivered;
 use super::liveness::{Finding, Liveness};
-use super::watched::Budget;
+use super::read_ahead::UnreadBytes;
+use super::watched_stream::Budget;
 use super::{CONNECTION_WINDOW, Http2Connections, STREAM_WINDOW};
 use crate::time::clock;
 
@@ -33,19 +34,25 @@ const DEFAULT_STREAM_LIMIT: usize = 100;
 /// HTTP/2 connection with its number of requests.
 #[derive(Debug)]
 pub(super) struct SharedConnection {
+    /// Handle of h2 that opens streams.
     pub(super) send: SendRequest<Bytes>,
     /// Connections of the same server.
     pub(super) all: Weak<Http2Connections>,
     /// Number of requests on the connection.
     pub(super) in_use: Cell<usize>,
+    /// Amount that the server may still send.
     pub(super) budget: Rc<Budget>,
-    pub(super) undelivered: Undelivered,
+    /// Number of received bytes that clients have not read yet.
+    pub(super) unread: UnreadBytes,
+    /// Age and number of requests, which limit the reuse.
     pub(super) usage: Cell<Usage>,
     /// Instant until which the connection may be used while it has no requests.
     pub(super) usable_until: Cell<Moment>,
     /// Address of the server; `None` on a unix socket.
     pub(super) address: Option<IpAddr>,
+    /// State of the check whether the server still answers.
     liveness: RefCell<Liveness>,
+    /// Handle of h2 that sends pings.
     pings: RefCell<Option<PingPong>>,
     /// Task that moves the frames of the connection.
     pub(super) task: OnceCell<AbortHandle>,
@@ -73,7 +80,7 @@ impl SharedConnection {
             all,
             in_use: Cell::new(0),
             budget,
-            undelivered: Undelivered::default(),
+            unread: UnreadBytes::default(),
             usage: Cell::new(Usage::new(limits, now)),
             usable_until: Cell::new(now),
             address,
@@ -87,9 +94,10 @@ impl SharedConnection {
     }
 
     /// Returns whether the server takes another request on this connection.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_free_stream(&self) -> bool {
         let limit = match self.send.current_max_send_streams() {
             UNKNOWN_STREAM_LIMIT if self.has_default_limit.get() => DEFAULT_STREAM_LIMIT,
+            // Until the server has sent its limit, one request uses the connection.
             UNKNOWN_STREAM_LIMIT => 1,
             limit => limit.min(MAX_STREAMS),
         };
@@ -98,11 +106,11 @@ impl SharedConnection {
 
     /// Returns whether the buffers are so full that further requests use another connection.
     pub(super) fn is_congested(&self) -> bool {
-        self.undelivered.get() >= CONGESTED
+        self.unread.get() >= CONGESTED
     }
 
     /// Returns whether the server may still send its stream limit.
-    pub(super) fn is_awaited(&self) -> bool {
+    pub(super) fn awaits_limit(&self) -> bool {
         let is_limit_unknown = self.send.current_max_send_streams() == UNKNOWN_STREAM_LIMIT;
         is_limit_unknown && !self.has_default_limit.get() && !self.is_leaving.get()
     }

@@ -1,4 +1,7 @@
-//! Rule for origins that do not respond, or respond clearly later than usual.
+//! Rule of the headline for origins that do not respond, or respond clearly later than usual.
+//!
+//! An origin *hangs* if it has requests and has not responded for a while. A request is *late* if
+//! it waits much longer than usual for its response (`unanswered`).
 
 use super::sample::{OriginSample, Unanswered, Usual};
 use crate::gate::report::permits::held_by;
@@ -8,7 +11,7 @@ use crate::status::headline::words::{count, part, seconds, waiting};
 
 /// Time without a response from which an origin hangs, in seconds.
 const MIN_SILENCE: f64 = 3.0;
-/// Minimum number of requests, waiters included, of an origin that hangs.
+/// Minimum number of requests, with those that wait at the gate, of an origin that hangs.
 const MIN_REQUESTS: u64 = 3;
 /// Number of unanswered requests from which silence is unusual at any origin.
 const MANY: u64 = 10;
@@ -36,53 +39,55 @@ pub(crate) fn hangs(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findin
         return None;
     }
     match origin.unanswered.as_ref() {
-        Some(it) if is_silent(recent, origin, it) => Some(find_silence(origin, it)),
-        Some(it) if are_late(origin, it) => Some(find_lateness(origin, it)),
-        _ => find_slowness(recent, origin),
+        Some(it) if is_silent(recent, origin, it) => Some(report_silence(origin, it)),
+        Some(it) if are_late(origin, it) => Some(report_lateness(origin, it)),
+        _ => report_slowness(recent, origin),
     }
 }
 
 /// Returns whether an origin with requests has not responded for a while.
-fn is_silent(recent: &Recent<'_>, origin: &OriginSample, it: &Unanswered) -> bool {
+fn is_silent(recent: &Recent<'_>, origin: &OriginSample, unanswered: &Unanswered) -> bool {
     let depth = origin.gate.as_ref().map_or(0, |gate| gate.depth);
     let is_unusual = match &origin.usual {
-        Some(usual) => it.late > 0 && (it.requests >= MANY || it.oldest >= usual.longest),
-        None => it.late > 0 && it.late + depth >= MIN_REQUESTS,
+        Some(usual) => {
+            unanswered.late > 0
+                && (unanswered.requests >= MANY || unanswered.oldest >= usual.longest)
+        }
+        None => unanswered.late > 0 && unanswered.late + depth >= MIN_REQUESTS,
     };
-    it.silence >= MIN_SILENCE
-        && it.requests + depth >= MIN_REQUESTS
+    unanswered.silence >= MIN_SILENCE
+        && unanswered.requests + depth >= MIN_REQUESTS
         && is_unusual
         && recent.ended_at_origin(origin) == 0
 }
 
 /// Returns whether more requests than usual are late, while others get responses.
-fn are_late(origin: &OriginSample, it: &Unanswered) -> bool {
+fn are_late(origin: &OriginSample, unanswered: &Unanswered) -> bool {
+    let Unanswered { late, requests, .. } = *unanswered;
     let usual = origin.usual.filter(|usual| usual.span >= SECONDS_FOR_LATE);
-    usual.is_some_and(|usual| {
-        it.late >= MIN_LATE && it.late * 2 >= it.requests && it.late > 3 * usual.late
-    })
+    usual.is_some_and(|usual| late >= MIN_LATE && late * 2 >= requests && late > 3 * usual.late)
 }
 
 /// Finding for an origin that does not respond at all.
-fn find_silence(origin: &OriginSample, it: &Unanswered) -> Finding {
+fn report_silence(origin: &OriginSample, unanswered: &Unanswered) -> Finding {
     let name = &origin.name;
     let depth = origin.gate.as_ref().map_or(0, |gate| gate.depth);
-    let gate = (depth > 0).then(|| format!(" {} at its gate.", waiting(depth)));
-    let holder = held_by(origin);
+    let gate_sentence = (depth > 0).then(|| format!(" {} at its gate.", waiting(depth)));
+    let holder_sentence = held_by(origin);
     let usual_latency = origin.usual.map(usual_sentence);
     Finding {
-        weight: part(it.requests, 1),
+        weight: part(unanswered.requests, 1),
         title: format!(
             "Origin {name} has answered nothing for {}: it has {}, the oldest for {}",
-            seconds(it.silence),
-            count(it.requests, "request"),
-            seconds(it.oldest)
+            seconds(unanswered.silence),
+            count(unanswered.requests, "request"),
+            seconds(unanswered.oldest)
         ),
         evidence: format!(
             "{}{}{}",
             usual_latency.unwrap_or("What is usual for it is not known yet.".to_owned()),
-            gate.unwrap_or_default(),
-            holder.unwrap_or_default()
+            gate_sentence.unwrap_or_default(),
+            holder_sentence.unwrap_or_default()
         ),
         remedy: format!(
             "Find out what {name} waits for: its own log, its database, its threads. More requests at once would not help."
@@ -92,14 +97,14 @@ fn find_silence(origin: &OriginSample, it: &Unanswered) -> Finding {
 }
 
 /// Finding for late requests while others get responses.
-fn find_lateness(origin: &OriginSample, it: &Unanswered) -> Finding {
+fn report_lateness(origin: &OriginSample, unanswered: &Unanswered) -> Finding {
     let name = &origin.name;
     Finding {
-        weight: part(it.late, it.requests),
+        weight: part(unanswered.late, unanswered.requests),
         title: format!(
             "Origin {name} leaves {} without an answer, the oldest for {}",
-            count(it.late, "request"),
-            seconds(it.oldest)
+            count(unanswered.late, "request"),
+            seconds(unanswered.oldest)
         ),
         evidence: origin.usual.map_or(String::new(), usual_sentence)
             + &held_by(origin).unwrap_or_default(),
@@ -112,18 +117,17 @@ fn find_lateness(origin: &OriginSample, it: &Unanswered) -> Finding {
 
 /// Latest and usual latency, if all of the last seconds are clearly slower than usual.
 pub(crate) fn slower(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, Usual)> {
-    let usual = origin
-        .usual
-        .filter(|usual| usual.span >= SECONDS_FOR_LATENCY)?;
+    let is_known = |usual: &Usual| usual.span >= SECONDS_FOR_LATENCY;
+    let usual = origin.usual.filter(is_known)?;
     let bound = SLOW.max(SLOWER * usual.p95);
     let latency = recent.latest(origin, |it| it.latency.p95)?;
     let is_fast = |it: &OriginSample| it.latency.p95.is_some_and(|p95| p95 < bound);
-    let was_fast = recent.total(origin, |it| is_fast(it).into()) > 0;
-    (!was_fast && recent.ended_at_origin(origin) >= MIN_ANSWERS).then_some((latency, usual))
+    let fast_seconds = recent.total(origin, |it| is_fast(it).into());
+    (fast_seconds == 0 && recent.ended_at_origin(origin) >= MIN_ANSWERS).then_some((latency, usual))
 }
 
-/// Finding for an origin that is slower than usual.
-fn find_slowness(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+/// Finding for an origin that is slower than usual; `None` if it is not.
+fn report_slowness(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (latency, usual) = slower(recent, origin)?;
     let answers = recent.ended_at_origin(origin);
     let name = &origin.name;

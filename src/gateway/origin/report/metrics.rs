@@ -1,4 +1,6 @@
-//! Metrics of the servers of origins.
+//! Metrics of the servers of origins, and of certificates, written when `/metrics` is read.
+//!
+//! `status/exposition/families.txt` has their types and help texts.
 
 use crate::http::gateway::Gateway;
 use crate::observe::certificates::{CertificateOf, known_certificates};

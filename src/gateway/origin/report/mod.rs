@@ -1,4 +1,7 @@
-//! Samples of origins.
+//! Takes the samples of origins: the facts of the last second about each, with servers and gate.
+//!
+//! `sample` has the types. `rules` and `hanging` are the rules of the headline, `unanswered` what
+//! they need of the last minutes. `metrics` are the metrics.
 
 pub(crate) mod hanging;
 pub(crate) mod metrics;
@@ -28,12 +31,12 @@ use crate::status::plain::Plain;
 use crate::time::clock;
 
 /// Duration for which a failure is shown.
-const RECENT: Duration = Duration::from_secs(60);
+const FAILURE_SHOWN: Duration = Duration::from_secs(60);
 
 /// State of one second ago: counts of servers, gates, waiting rooms, and shared responses.
 #[derive(Default)]
 pub(crate) struct Origins {
-    /// Responses, errors and latencies.
+    /// Responses, errors and latencies of each server.
     servers: Before<LatencySource, (Labelled, Labelled, Counts)>,
     gates: Gates,
     rooms: Rooms,
@@ -45,7 +48,7 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Samples of all origins for the last second.
+    /// Takes the samples of all origins for the last second.
     pub(crate) fn sample(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
         let now = clock::now();
         self.gates.begin();
@@ -72,12 +75,12 @@ impl Origins {
         origins.map(sample).collect()
     }
 
-    /// Responses that the requests of all routes share.
+    /// Takes the sample of the responses that requests of all routes share.
     pub(crate) fn shared_answers(&mut self, gateway: &Gateway) -> Option<SharedAnswers> {
         self.shared.answers(gateway)
     }
 
-    /// Sample of an origin for the last second, without its room and its shared responses.
+    /// Takes the sample of an origin for the last second, without its room and shared responses.
     fn sample_origin(&mut self, gateway: &Gateway, origin: &Origin, now: Moment) -> OriginSample {
         let settings = origin.settings();
         let gate = origin.gate();
@@ -124,9 +127,10 @@ impl Origins {
         sample.latency = latency(&latencies);
         let expiries = origin.servers().filter_map(Server::certificate_expires);
         sample.certificate_expires = expiries.min();
+        // The latest failure of any server, with the URL of the server.
         let failures = origin.servers();
         let failures = failures.filter_map(|it| Some((it.url(), it.last_failure()?)));
-        let recent = failures.filter(|(_, failure)| now.since(failure.at) < RECENT);
+        let recent = failures.filter(|(_, failure)| now.since(failure.at) < FAILURE_SHOWN);
         if let Some((url, failure)) = recent.max_by_key(|(_, failure)| failure.at) {
             sample.last_failure = Some(Plain::new(&failure.text));
             sample.failure = Some(FailureSample {

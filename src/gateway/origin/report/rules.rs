@@ -1,4 +1,8 @@
-//! Rules for origins that fail, return errors, or have a server out.
+//! Rules of the headline for origins that fail, return errors, or have a server out.
+//!
+//! A rule reads the samples of the last seconds, and returns a finding if something is wrong: what,
+//! the evidence, and the remedy. A server that is *out* gets no requests. `hanging` has the rule
+//! for origins that respond late or not at all.
 
 use super::sample::OriginSample;
 use crate::origin::FailureKind;
@@ -11,19 +15,19 @@ use crate::status::plain::Plain;
 const ERRORS: f64 = 0.05;
 /// Share of requests without a response that is worth a headline.
 const UNANSWERED: f64 = 0.1;
-/// Minimum latency that counts as slow, in seconds.
+/// Latency from which the evidence of the rule for errors mentions it, in seconds.
 const LONG: f64 = 0.1;
-/// Minimum number of failures for a trend.
+/// Minimum number of failures for a headline, if other requests get good responses.
 const FEW: u64 = 3;
 
-/// Numbers of responses, of 5xx responses, and of requests without a response.
+/// Returns the numbers of responses, of 5xx responses, and of requests without a response.
 fn answers(recent: &Recent<'_>, origin: &OriginSample) -> (u64, u64, u64) {
     let codes = recent.counts(origin, |it| Some(&it.codes));
     let failed = recent.total(origin, |it| sum(&it.errors));
     (sum(&codes), of_class(&codes, "5xx"), failed)
 }
 
-/// Text of the last failure of an origin.
+/// Sentence for the last failure of an origin. Begins with a blank; empty without a failure.
 fn last_failure(origin: &OriginSample) -> String {
     let last = origin.last_failure.as_ref();
     last.map_or(String::new(), |text| format!(" Last: {text}."))
@@ -32,12 +36,12 @@ fn last_failure(origin: &OriginSample) -> String {
 /// Duration of refused connections that may be a restart, in seconds.
 const RESTART: f64 = 10.0;
 
-/// Reason why an origin fails: text after the title, evidence, and remedy.
+/// Explains why an origin fails. Returns the end of the title, the evidence, and the remedy.
 fn explain_failure(origin: &OriginSample) -> (&'static str, String, String) {
     let name = &origin.name;
     let last = last_failure(origin);
-    let kind = origin.failure.as_ref().map(|it| (it.kind, it));
-    match kind {
+    let failure = origin.failure.as_ref().map(|it| (it.kind, it));
+    match failure {
         Some((FailureKind::Refused, failure)) => {
             let remedy = if failure.lasts < RESTART && !failure.is_held {
                 format!(
@@ -57,9 +61,9 @@ fn explain_failure(origin: &OriginSample) -> (&'static str, String, String) {
         ),
         Some((FailureKind::Certificate, _)) => {
             // The text for a refused certificate has two sentences: the error and the remedy.
-            let (wrong, help) = last.rsplit_once(". ").unwrap_or((&last, "See the log."));
-            let wrong = wrong.trim_end_matches('.');
-            (": a certificate is refused", format!("{wrong}."), help.to_owned())
+            let (error, remedy) = last.rsplit_once(". ").unwrap_or((&last, "See the log."));
+            let error = error.trim_end_matches('.');
+            (": a certificate is refused", format!("{error}."), remedy.to_owned())
         }
         Some((FailureKind::ClientCert, _)) => (
             ": it refuses the certificate of the gateway",
@@ -113,19 +117,19 @@ fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (answered, _, failed) = answers(recent, origin);
     let all = answered + failed;
     let name = &origin.name;
-    let nobody = origin.servers > 0 && origin.healthy == 0;
+    let none_in_use = origin.servers > 0 && origin.healthy == 0;
     let most_fail = failed > 0 && failed >= answered;
     // If other servers respond, the failing server is the news: failed requests went on to them.
     let some_fail = failed >= FEW
         && part(failed, all) >= UNANSWERED
-        && !(1..origin.servers).contains(&in_trouble(recent, origin));
+        && !(1..origin.servers).contains(&servers_in_trouble(recent, origin));
     // Without traffic, the last request predicts the result of the next one.
     let last_failed = all == 0 && origin.servers > 0 && origin.failing == origin.servers;
-    if !(nobody || most_fail || some_fail || last_failed) {
+    if !(none_in_use || most_fail || some_fail || last_failed) {
         return None;
     }
     let (why, evidence, remedy) = explain_failure(origin);
-    let title = if nobody {
+    let title = if none_in_use {
         format!("Origin {name} has no server in use{why}")
     } else if last_failed {
         format!("Origin {name} did not answer the last request{why}")
@@ -139,21 +143,21 @@ fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
         .iter()
         .map(|(kind, count)| format!("{} {kind}", whole(*count)))
         .collect();
-    let counted = if failed > 0 {
+    let failures_sentence = if failed > 0 {
         let span = recent.seconds();
         let (failed, all) = (whole(failed), count(all, "attempt"));
         let kinds = listed(&kinds);
         format!("{failed} of {all} got no answer in the last {span:.0} s: {kinds}.")
-    } else if nobody {
+    } else if none_in_use {
         "Its requests get 503 until a server is in use again.".to_owned()
     } else {
         "No request has been sent to it since.".to_owned()
     };
-    let severity = Severity::bad_if(nobody || most_fail);
+    let severity = Severity::bad_if(none_in_use || most_fail);
     Some(Finding {
         weight: part(failed, all),
         title,
-        evidence: counted + &evidence + &stale(recent, origin),
+        evidence: failures_sentence + &evidence + &stale(recent, origin),
         remedy,
         count: sum(&origin.errors),
         suspicion: Suspicion::Suspected,
@@ -191,7 +195,7 @@ pub(crate) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
 }
 
 /// Number of servers that are out, or get requests although they fail.
-fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
+fn servers_in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
     recent.lately(origin, |it| {
         it.servers.saturating_sub(it.healthy) + it.failing
     })
@@ -200,22 +204,23 @@ fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
 /// Rule: a server of an origin is out.
 pub(crate) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let out = recent.lately(origin, |it| it.servers.saturating_sub(it.healthy));
-    let bad = in_trouble(recent, origin);
+    let in_trouble = servers_in_trouble(recent, origin);
     let (_, _, failed) = answers(recent, origin);
-    if !(1..origin.servers).contains(&bad) || (out == 0 && failed < FEW) {
+    // None is in trouble, or all are: then the rule for a failing origin says more.
+    if !(1..origin.servers).contains(&in_trouble) || (out == 0 && failed < FEW) {
         return None;
     }
     let (name, servers) = (&origin.name, origin.servers);
-    let verb = match (out, bad) {
+    let verb = match (out, in_trouble) {
         (0, 1) => "fails",
         (0, _) => "fail",
         (1, _) => "is out",
         _ => "are out",
     };
-    let out = if out == 0 { bad } else { out };
+    let affected = if out == 0 { in_trouble } else { out };
     Some(Finding {
-        weight: part(out, servers),
-        title: format!("{out} of {servers} servers of origin {name} {verb}"),
+        weight: part(affected, servers),
+        title: format!("{affected} of {servers} servers of origin {name} {verb}"),
         evidence: format!("The others get its requests.{}", last_failure(origin)),
         remedy: "Repair the server; see Origins. Do not raise a rate while the origin is short of servers."
             .to_owned(),

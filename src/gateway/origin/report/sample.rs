@@ -1,4 +1,4 @@
-//! Types of the JSON of origins.
+//! Types of the JSON of origins: what `/api/live` and the live page get of each, once a second.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,13 @@ use crate::status::plain::Plain;
 const SILENT: f64 = 2.0;
 
 impl OriginSample {
-    /// Whether the origin has requests and has not answered for some time.
+    /// Returns whether the origin has requests and has not answered for some time.
     pub fn is_silent(&self) -> bool {
         self.silence() >= SILENT
     }
 
-    /// Time without a response while the origin has requests, in seconds; 0 without requests.
+    /// Returns the time without a response while there are requests, in seconds; 0 without
+    /// requests.
     pub fn silence(&self) -> f64 {
         let unanswered = self.unanswered.as_ref();
         unanswered.map_or(0.0, |unanswered| unanswered.silence)
@@ -36,7 +37,7 @@ pub struct Unanswered {
     pub requests: u64,
     /// Age of the oldest request, in seconds.
     pub oldest: f64,
-    /// Requests older than three times the usual latency, and than 3 s.
+    /// Number of late requests: older than three times the usual latency, and than 3 s.
     pub late: u64,
     /// Time since a response last began, in seconds.
     pub silence: f64,
@@ -49,13 +50,13 @@ pub struct Holder {
     pub client: Plain,
     /// Name of the route.
     pub route: Plain,
-    /// Phase that all of them wait in.
+    /// Phase of all these requests: the event that they wait for.
     pub phase: Phase,
-    /// Number of its requests.
+    /// Number of these requests.
     pub requests: u64,
     /// Number of all requests in flight at the origin.
     pub of: u64,
-    /// Age of the oldest of its requests, in seconds.
+    /// Age of the oldest of these requests, in seconds.
     pub oldest: f64,
 }
 
@@ -79,7 +80,7 @@ pub struct FailureSample {
     pub server: Plain,
     /// Kind of the failure.
     pub kind: FailureKind,
-    /// Duration of such failures without a good response, in seconds.
+    /// Time since the first failure of this kind, without a good response since, in seconds.
     pub lasts: f64,
     /// Whether the origin has `hold`, so that its requests wait during the failure.
     pub is_held: bool,
@@ -110,7 +111,7 @@ pub struct OriginSample {
     pub errors: BTreeMap<Plain, u64>,
     /// Clients that disconnected before the origin responded, at least 0.1 s after their request.
     pub left: u64,
-    /// Median duration from their request to the disconnect, in seconds.
+    /// Median duration from the request of such a client to the disconnect, in seconds.
     pub left_after: Option<f64>,
     /// Latency to the head of the response.
     pub latency: Latency,
@@ -123,11 +124,11 @@ pub struct OriginSample {
     /// Client with the most requests in flight. Only for the headline.
     #[serde(skip)]
     pub holder: Option<Holder>,
-    /// First expiry of the certificates that its servers have shown, in Unix time. Only for the
+    /// First expiry of the certificates that the servers have shown, in Unix time. Only for the
     /// headline.
     #[serde(skip)]
     pub certificate_expires: Option<i64>,
-    /// Validity of its `client_cert`. Only for the headline.
+    /// Validity of the origin's `client_cert`. Only for the headline.
     #[serde(skip)]
     pub client_cert: Option<Validity>,
     /// Last failure of the last minute.

@@ -1,4 +1,7 @@
-//! Requests without a response yet, and the usual values of an origin.
+//! Requests without a response yet, and the usual latency of an origin, for the headline.
+//!
+//! A request is *late* if it waits much longer than usual for its response. A *holder* is a client
+//! with requests in flight on one route and in one phase.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -13,15 +16,18 @@ use crate::status::plain::Plain;
 /// Number of seconds from which the usual values are computed.
 const KEPT: usize = 600;
 /// Number of latest seconds that are left out, because the headline is about them.
-const NOW: usize = 3;
+const HEADLINE_SECONDS: usize = 3;
 /// Minimum number of seconds with responses for the usual values.
 const MIN_SECONDS: usize = 3;
 /// Minimum number of responses for the usual values.
 const MIN_ANSWERS: u64 = 10;
-/// Minimum duration without a response of a late request.
+/// Minimum wait of a late request for its response.
 const LATE: Duration = Duration::from_secs(3);
-/// Minimum time between two samples from which the gateway is assumed to have been stopped.
+/// Time between two samples above which the gateway is assumed to have been stopped.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// Multiple of the usual latency after which a request is late.
+const LATE_FACTOR: f64 = 3.0;
 
 /// Values of the last ten minutes at one origin.
 #[derive(Debug, Default)]
@@ -36,28 +42,32 @@ pub(crate) struct Past {
 /// Values of one second.
 #[derive(Debug)]
 struct Second {
+    /// Number of responses.
     answers: u64,
+    /// Latencies to the head of a response, in seconds; `None`: there was none.
     p95: Option<f64>,
     p99: Option<f64>,
+    /// Number of late requests.
     late: u64,
 }
 
-/// Requests in flight at the servers of an origin that were added so far.
+/// Requests in flight at an origin: those of the servers that were added so far.
 pub(crate) struct Requests {
     usual: Option<Usual>,
     /// A request that waits longer than this for its response is late.
     late_after: Duration,
+    /// Number of late requests.
     late: u64,
     /// Number of requests of each sender in each phase, and the start of the oldest one.
     holders: HashMap<(Sender, Phase), (u64, Moment)>,
 }
 
 impl Past {
-    /// Begins a second without requests. `response_timeout`: that of the origin.
+    /// Begins to collect the requests of a second. `response_timeout`: that of the origin.
     pub(crate) fn begin(&self, response_timeout: Duration) -> Requests {
         let usual = self.usual();
         let late_after = usual.map_or(response_timeout / 2, |usual| {
-            LATE.max(Duration::from_secs_f64(3.0 * usual.p95))
+            LATE.max(Duration::from_secs_f64(LATE_FACTOR * usual.p95))
         });
         Requests {
             usual,
@@ -90,7 +100,7 @@ impl Past {
             p99: sample.latency.p99,
             late: requests.late,
         });
-        if self.seconds.len() > KEPT + NOW {
+        if self.seconds.len() > KEPT + HEADLINE_SECONDS {
             self.seconds.pop_front();
         }
         sample.usual = requests.usual;
@@ -105,7 +115,7 @@ impl Past {
 
     /// Computes the usual values; `None` before they are known.
     fn usual(&self) -> Option<Usual> {
-        let count = self.seconds.len().saturating_sub(NOW);
+        let count = self.seconds.len().saturating_sub(HEADLINE_SECONDS);
         let seconds = || self.seconds.iter().take(count);
         let mut latencies: Vec<_> = seconds().filter_map(|second| second.p95).collect();
         let answers: u64 = seconds().map(|second| second.answers).sum();

@@ -1,4 +1,7 @@
-//! Choice of a server for a request, and the entry of the request at that server.
+//! Choice of a server for a request, which is then entered as a request in flight there.
+//!
+//! A server is *out* if it gets no requests, because requests or health checks failed there.
+//! Servers with weights, limits or hashing are chosen by `group`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,7 +45,7 @@ impl Origin {
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<(), OriginError> {
         let untried = |server: &Arc<Server>| !tried.contains(&server.url());
-        let other = self.pick_of(untried, request.sender, now, hash)?;
+        let other = self.pick_if(untried, request.sender, now, hash)?;
         request.move_to(other);
         Ok(())
     }
@@ -65,7 +68,7 @@ impl Origin {
         now: Moment,
         hash: impl FnOnce() -> Option<u64>,
     ) -> Result<InFlight<'_>, OriginError> {
-        self.pick_of(|_| true, sender, now, hash)
+        self.pick_if(|_| true, sender, now, hash)
     }
 
     /// Takes a connection that is tied to the client, with its server, if that server is in.
@@ -82,17 +85,17 @@ impl Origin {
         let (server, connection) =
             servers.find_map(|it| Some((it, tied.take(it, now, asks_kernel)?)))?;
         let is_same = |it: &Arc<Server>| Arc::ptr_eq(it, server);
-        if let Ok(picked) = self.pick_of(is_same, sender, now, || None) {
+        if let Ok(picked) = self.pick_if(is_same, sender, now, || None) {
             return Some((Connection::Http1(connection), picked));
         }
         tied.keep(server, connection);
         None
     }
 
-    /// Picks a server for which `may_be` is true, as [`pick`](Self::pick) does.
-    fn pick_of(
+    /// Picks a server for which `is_eligible` is true, as [`pick`](Self::pick) does.
+    fn pick_if(
         &self,
-        may_be: impl Fn(&Arc<Server>) -> bool,
+        is_eligible: impl Fn(&Arc<Server>) -> bool,
         sender: Sender,
         now: Moment,
         hash: impl FnOnce() -> Option<u64>,
@@ -103,7 +106,7 @@ impl Origin {
                 Balance::Hash(_) => hash(),
                 Balance::LeastInFlight => None,
             };
-            let chosen = group.choose(may_be, hash, now, begin);
+            let chosen = group.choose(is_eligible, hash, now, begin);
             return chosen.map_err(|reason| match reason {
                 NoServer::Out => self.all_out(now),
                 NoServer::Full => OriginError::AllFull {
@@ -114,10 +117,11 @@ impl Origin {
         let count = self.servers.len();
         let is_alone = count == 1;
         let next = self.next.load(Ordering::Relaxed).min(count);
+        // All servers, beginning with the one after the last picked one.
         let candidates = (next..count)
             .chain(0..next)
             .map(|nth| (nth, &self.servers[nth]))
-            .filter(|(_, server)| may_be(server) && server.is_in(now));
+            .filter(|(_, server)| is_eligible(server) && server.is_in(now));
         // Without a second server to compare with, the requests need not be counted.
         let requests = |server: &Server| {
             if is_alone {
@@ -135,16 +139,16 @@ impl Origin {
         Ok(begin(nth))
     }
 
-    /// Returns the error for no server left.
+    /// Returns the error of a request for which all servers are out.
     fn all_out(&self, now: Moment) -> OriginError {
         // A server that fails its checks can be in again after the next check at the earliest.
         let health = self.settings.health.as_ref();
         let check_interval = health.map_or(Duration::ZERO, |health| health.interval);
         let servers = self.servers.iter();
-        let back_in = servers.map(|server| server.back_in(check_interval, now));
+        let times_until_in = servers.map(|server| server.time_until_in(check_interval, now));
         OriginError::AllOut {
             origin: self.settings.name.clone(),
-            retry_after: back_in.min().unwrap_or_default(),
+            retry_after: times_until_in.min().unwrap_or_default(),
         }
     }
 }

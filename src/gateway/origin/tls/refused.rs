@@ -1,4 +1,7 @@
-//! Explanations of TLS errors about certificates, with their remedies.
+//! Explanations of TLS errors about certificates, with the remedy of each.
+//!
+//! Either the gateway refuses the certificate of the server, or the server that of the gateway. TLS
+//! reports the second as an *alert*.
 
 use std::io;
 
@@ -64,18 +67,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_tls_errors_stay_unchanged() {
-        let settings = OriginTls::default();
-        let other = io::Error::new(io::ErrorKind::InvalidData, Error::DecryptError);
-        let explained = explain_handshake(other, &settings);
-        assert_eq!(explained.to_string(), Error::DecryptError.to_string());
-    }
-
-    #[test]
-    fn a_refused_certificate_of_the_gateway_names_the_fields() {
-        let refused = Error::AlertReceived(AlertDescription::CertificateRequired);
-        let error = io::Error::new(io::ErrorKind::InvalidData, refused);
-        let words = explain_alert(error).to_string();
+    fn a_refused_certificate_of_the_gateway_names_the_fields_and_other_errors_stay_unchanged() {
+        let explain = |error: Error| {
+            let error = io::Error::new(io::ErrorKind::InvalidData, error);
+            explain_handshake(error, &OriginTls::default()).to_string()
+        };
+        assert_eq!(
+            explain(Error::DecryptError),
+            Error::DecryptError.to_string()
+        );
+        let words = explain(Error::AlertReceived(AlertDescription::CertificateRequired));
         assert!(words.contains("client_cert"), "{words}");
         assert!(words.contains("shows none"), "{words}");
     }

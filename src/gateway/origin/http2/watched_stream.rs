@@ -1,11 +1,15 @@
 //! Bounds on what a server sends that is not read yet, and on late frames of ended requests.
 //!
+//! A *window* is the number of bytes of a body that the server may send before it gets a new
+//! window. An *interim* response (status 1xx) precedes the final one. The crate `h2` has the
+//! protocol. A stream of bytes below h2 counts the frames that pass, because:
+//!
 //! - h2 drops late frames of a cancelled request, and does not check that the server respects the
 //!   stream's old window.
 //! - Heads have no window. h2 keeps each interim response until its request takes it, and a request
 //!   whose client reads nothing takes none.
 //! - h2 keeps small pieces of bodies as frames, which take far more memory than their bytes. So the
-//!   requests get time to take them before more is read.
+//!   requests get time to take them before more is read. Here such a frame is a *piece*.
 
 use std::cell::Cell;
 use std::io;
@@ -54,6 +58,7 @@ const KIND: usize = 3;
 /// Budget of what the server of a connection may still send.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
+    /// Heads that may arrive for all requests.
     heads: Cell<usize>,
     /// Heads for cancelled requests, in addition to [`MAX_LATE`]: a final one and trailers each.
     late_heads: Cell<usize>,
@@ -80,12 +85,13 @@ impl Budget {
 
     /// Records that a request has ended.
     ///
-    /// `is_whole`: whether its whole response arrived. `left`: number of requests that remain.
-    pub(super) fn end(&self, is_whole: bool, left: usize) {
+    /// `is_whole`: whether its whole response arrived. `remaining`: number of other requests.
+    pub(super) fn end(&self, is_whole: bool, remaining: usize) {
+        // After a cancelled request, its window, a final head and trailers may still arrive.
         let (unused_window, late_heads) = if is_whole { (WINDOW, 0) } else { (0, 2) };
-        (self.heads).update(|heads| heads.min(MAX_UNREAD * left + MAX_LATE));
+        (self.heads).update(|heads| heads.min(MAX_UNREAD * remaining + MAX_LATE));
         (self.late_heads).update(|heads| (heads + late_heads).min(2 * MAX_CANCELLED));
-        let max_bodies = WINDOW * (left + MAX_CANCELLED);
+        let max_bodies = WINDOW * (remaining + MAX_CANCELLED);
         (self.bodies).update(|bodies| bodies.saturating_sub(unused_window).min(max_bodies));
     }
 
@@ -116,9 +122,9 @@ impl Budget {
         if bytes == 0 && is_last {
             return self.spend_head();
         }
-        let left = self.bodies.get().checked_sub(bytes);
-        let left = left.ok_or_else(|| too_many("bytes of ended responses"))?;
-        self.bodies.set(left);
+        let unspent = self.bodies.get().checked_sub(bytes);
+        let unspent = unspent.ok_or_else(|| too_many("bytes of ended responses"))?;
+        self.bodies.set(unspent);
         Ok(())
     }
 }
@@ -128,37 +134,38 @@ fn too_many(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("too many {what}"))
 }
 
-/// Connection that enforces the budget of its server.
+/// Stream of bytes that enforces the budget of its server.
 ///
 /// It fails when the server sends more than the budget, and pauses after many small pieces of
 /// bodies.
-pub(super) struct Watched {
+pub(super) struct WatchedStream {
     stream: OriginStream,
     budget: Rc<Budget>,
-    /// Received part of the next frame's start.
+    /// Received part of the next frame's head.
     head: [u8; FRAME_HEAD],
+    /// Number of bytes of that part.
     filled: usize,
-    /// Bytes of the present frame that have not arrived yet.
-    left: usize,
-    /// Set if the next byte is the length of the frame's padding: whether the stream ends.
+    /// Bytes of the present frame's payload that have not arrived yet.
+    unreceived: usize,
+    /// Set if the next byte is the length of a piece's padding: whether the piece is the last one.
     padded: Option<bool>,
     /// Small pieces of bodies since the last pause.
-    small: usize,
+    small_pieces: usize,
     /// Consecutive empty pieces of bodies.
-    empty: usize,
+    empty_pieces: usize,
 }
 
-impl Watched {
+impl WatchedStream {
     pub(super) fn new(stream: OriginStream, budget: Rc<Budget>) -> Self {
         Self {
             stream,
             budget,
             head: [0; FRAME_HEAD],
             filled: 0,
-            left: 0,
+            unreceived: 0,
             padded: None,
-            small: 0,
-            empty: 0,
+            small_pieces: 0,
+            empty_pieces: 0,
         }
     }
 
@@ -168,12 +175,14 @@ impl Watched {
         let mut at = 0;
         while at < bytes.len() {
             if let Some(is_last) = self.padded.take() {
-                let bytes = self.left.saturating_sub(1 + usize::from(bytes[at]));
+                let padding = usize::from(bytes[at]);
+                let without_padding = self.unreceived.saturating_sub(1 + padding);
                 // The frame cannot be hidden from h2: its head has already passed.
-                self.note_piece(bytes, is_last)?;
+                self.note_piece(without_padding, is_last)?;
             }
-            let payload = self.left.min(bytes.len() - at);
-            self.left -= payload;
+            // Skips the payload of the present frame, and collects the head of the next one.
+            let payload = self.unreceived.min(bytes.len() - at);
+            self.unreceived -= payload;
             at += payload;
             let count = (bytes.len() - at).min(FRAME_HEAD - self.filled);
             let head = &bytes[at..at + count];
@@ -183,21 +192,21 @@ impl Watched {
             if self.filled == FRAME_HEAD {
                 self.filled = 0;
                 let [high, middle, low, kind, flags, ref stream @ ..] = self.head;
-                self.left = u32::from_be_bytes([0, high, middle, low]) as usize;
+                self.unreceived = u32::from_be_bytes([0, high, middle, low]) as usize;
                 self.budget.count(0, u64::from(kind != PING));
                 if kind == HEADERS {
                     self.budget.spend_head()?;
                 } else if kind == DATA && *stream != [0; 4] {
                     let is_last = flags & END_STREAM != 0;
-                    if flags & PADDED != 0 && self.left > 0 {
+                    if flags & PADDED != 0 && self.unreceived > 0 {
                         self.padded = Some(is_last);
                         continue;
                     }
-                    let is_hidden = self.note_piece(self.left, is_last)?;
+                    let is_hidden = self.note_piece(self.unreceived, is_last)?;
                     // If the type arrived with an earlier read, h2 has seen it, and it stays.
-                    let kind = (at + KIND).checked_sub(FRAME_HEAD);
-                    if let Some(kind) = kind.filter(|_| is_hidden) {
-                        bytes[kind] = UNKNOWN;
+                    let type_position = (at + KIND).checked_sub(FRAME_HEAD);
+                    if let Some(position) = type_position.filter(|_| is_hidden) {
+                        bytes[position] = UNKNOWN;
                     }
                 }
             }
@@ -210,29 +219,29 @@ impl Watched {
     /// Returns whether the piece is an empty one that h2 need not see.
     fn note_piece(&mut self, bytes: usize, is_last: bool) -> io::Result<bool> {
         self.budget.spend_piece(bytes, is_last)?;
-        self.small += usize::from((1..SMALL).contains(&bytes));
+        self.small_pieces += usize::from((1..SMALL).contains(&bytes));
         if bytes > 0 {
-            self.empty = 0;
+            self.empty_pieces = 0;
         } else if !is_last {
-            self.empty += 1;
+            self.empty_pieces += 1;
         }
-        Ok(bytes == 0 && !is_last && self.empty <= MAX_EMPTY)
+        Ok(bytes == 0 && !is_last && self.empty_pieces <= MAX_EMPTY)
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         // Fails only now, so that earlier pieces reach their request first.
-        if self.empty > 2 * MAX_EMPTY {
+        if self.empty_pieces > 2 * MAX_EMPTY {
             return Poll::Ready(Err(too_many("empty DATA frames")));
         }
-        if self.small >= MAX_SMALL {
+        if self.small_pieces >= MAX_SMALL {
             // The tasks of the requests run first: they were woken before this task wakes itself.
-            self.small = 0;
+            self.small_pieces = 0;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -242,7 +251,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -22,7 +22,7 @@ fn bytes(frames: &[Frame]) -> (Vec<u8>, Vec<usize>) {
     let (mut bytes, mut empty) = (Vec::new(), Vec::new());
     for (kind, flags, stream, length) in frames {
         if (*kind, *flags, *length) == (DATA, 0, 0) && *stream > 0 {
-            empty.push(bytes.len() + 3);
+            empty.push(bytes.len() + KIND);
         }
         let size = u32::try_from(*length).expect("a short frame");
         bytes.extend(&size.to_be_bytes()[1..]);
@@ -33,27 +33,31 @@ fn bytes(frames: &[Frame]) -> (Vec<u8>, Vec<usize>) {
     (bytes, empty)
 }
 
+/// Returns a connection with this budget.
+fn watched(budget: &Rc<Budget>) -> io::Result<WatchedStream> {
+    let (near, _) = UnixStream::pair()?;
+    Ok(WatchedStream::new(OriginStream::Unix(near), budget.clone()))
+}
+
 /// Returns what h2 sees of these bytes, read in a cycle of these sizes.
 fn seen(mut bytes: Vec<u8>, reads: &[usize]) -> io::Result<Vec<u8>> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();
-    let (stream, _) = UnixStream::pair()?;
     let budget = Rc::<Budget>::default();
     (0..10).for_each(|_| budget.begin());
-    let mut watched = Watched::new(OriginStream::Unix(stream), budget);
+    let mut watched = watched(&budget)?;
     let (mut rest, mut reads) = (&mut bytes[..], reads.iter().cycle());
     while let Some(size) = reads.next().filter(|_| !rest.is_empty()) {
-        let (read, behind) = rest.split_at_mut(rest.len().min(*size));
+        let (read, unread) = rest.split_at_mut(rest.len().min(*size));
         watched.watch(read)?;
-        rest = behind;
+        rest = unread;
     }
     Ok(bytes)
 }
 
-/// Returns a connection with this budget.
-fn watched(budget: &Rc<Budget>) -> io::Result<Watched> {
-    let (stream, _) = UnixStream::pair()?;
-    Ok(Watched::new(OriginStream::Unix(stream), Rc::clone(budget)))
+/// Receives frames in one read.
+fn receive(watched: &mut WatchedStream, frames: &[Frame]) -> io::Result<()> {
+    watched.watch(&mut bytes(frames).0)
 }
 
 #[tokio::test]
@@ -64,21 +68,18 @@ async fn padding_takes_nothing_of_the_window_of_other_streams() -> io::Result<()
     for _ in 0..20_000 {
         budget.begin();
         // A head; then twice a piece with the length of its padding and one byte of padding.
-        let (mut head, _) = bytes(&[(HEADERS, 0, 3, 1)]);
-        watched.watch(&mut head)?;
+        receive(&mut watched, &[(HEADERS, 0, 3, 1)])?;
         for flags in [PADDED, PADDED | END_STREAM] {
             let mut piece = [0, 0, 2, DATA, flags, 0, 0, 0, 3, 1, 0];
-            let (first, second) = piece.split_at_mut(9);
+            let (first, second) = piece.split_at_mut(FRAME_HEAD);
             watched.watch(first)?;
             watched.watch(second)?;
         }
-        watched.empty = 0;
+        watched.empty_pieces = 0;
         budget.end(true, 1);
     }
-    let (mut window, _) = bytes(&[(DATA, 0, 1, WINDOW)]);
-    watched.watch(&mut window)?;
-    let (mut more, _) = bytes(&[(DATA, 0, 1, 1)]);
-    assert!(watched.watch(&mut more).is_err());
+    receive(&mut watched, &[(DATA, 0, 1, WINDOW)])?;
+    assert!(receive(&mut watched, &[(DATA, 0, 1, 1)]).is_err());
     Ok(())
 }
 
@@ -90,10 +91,9 @@ async fn each_cancelled_request_leaves_room_for_its_head_and_its_end() -> io::Re
         budget.begin();
         budget.end(false, 0);
     }
-    let (mut heads, _) = bytes(&vec![(HEADERS, 0, 1, 1); 2 * MAX_CANCELLED + MAX_LATE]);
-    watched.watch(&mut heads)?;
-    let (mut more, _) = bytes(&[(HEADERS, 0, 1, 1)]);
-    assert!(watched.watch(&mut more).is_err());
+    let heads = vec![(HEADERS, 0, 1, 1); 2 * MAX_CANCELLED + MAX_LATE];
+    receive(&mut watched, &heads)?;
+    assert!(receive(&mut watched, &[(HEADERS, 0, 1, 1)]).is_err());
     Ok(())
 }
 

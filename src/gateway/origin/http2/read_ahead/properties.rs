@@ -26,58 +26,51 @@ fn step() -> impl Strategy<Value = (usize, Step)> {
     (0..3usize, step)
 }
 
-/// Body as the server counts it: the bytes it has sent, and its window.
+/// Buffer of a body, and the bytes that it must have.
 struct Model {
-    ahead: Ahead,
-    waiting: VecDeque<u8>,
-    window: usize,
-    next: u8,
+    read_ahead: ReadAhead,
+    unread: VecDeque<u8>,
+    /// Number of bytes that have arrived.
+    received: usize,
 }
 
 impl Model {
-    fn new(all: &Undelivered) -> Self {
+    fn new(all: &UnreadBytes) -> Self {
         Self {
-            ahead: Ahead::new(all.clone()),
-            waiting: VecDeque::new(),
-            window: STREAM_WINDOW as usize,
-            next: 0,
+            read_ahead: ReadAhead::new(all.clone()),
+            unread: VecDeque::new(),
+            received: 0,
         }
     }
 
-    fn step(&mut self, step: Step, all: &Undelivered) -> Result<(), TestCaseError> {
+    fn step(&mut self, step: Step, all: &UnreadBytes) -> Result<(), TestCaseError> {
         match step {
             Step::Arrive(size) => {
-                let size = size.min(self.window);
-                let bytes: Vec<u8> = (0..size)
-                    .map(|_| {
-                        self.next = self.next.wrapping_add(1);
-                        self.next
-                    })
-                    .collect();
-                self.window -= size;
-                self.ahead.put(&bytes);
-                self.waiting.extend(bytes);
+                let window = STREAM_WINDOW as usize - self.unread.len();
+                let end = self.received + size.min(window);
+                let bytes = (self.received..end).map(|nth| nth.to_le_bytes()[0]);
+                let bytes: Vec<u8> = bytes.collect();
+                self.received = end;
+                self.read_ahead.put(&bytes);
+                self.unread.extend(bytes);
             }
             Step::Take => {
                 let mut piece = Buffer::take();
                 piece.clear_for_body();
-                let count = self.ahead.take(&mut piece);
+                let count = self.read_ahead.take(&mut piece);
                 // A piece is empty only if nothing is buffered.
-                prop_assert_eq!(count == 0, self.waiting.is_empty());
+                prop_assert_eq!(count == 0, self.unread.is_empty());
                 prop_assert_eq!(count, piece.len());
                 prop_assert!(count <= READ_SIZE);
-                let expected: Vec<u8> = self.waiting.drain(..count).collect();
+                let expected: Vec<u8> = self.unread.drain(..count).collect();
                 prop_assert_eq!(piece.filled(), &expected[..]);
-                self.window += count;
             }
             Step::End => *self = Self::new(all),
         }
-        prop_assert_eq!(self.ahead.is_empty(), self.waiting.is_empty());
-        // The remaining window and the buffered bytes add up to the whole window.
-        prop_assert_eq!(self.window + self.waiting.len(), STREAM_WINDOW as usize);
-        prop_assert!(self.ahead.bytes.capacity() <= STREAM_WINDOW as usize);
-        if self.waiting.is_empty() {
-            prop_assert_eq!(self.ahead.bytes.capacity(), 0);
+        prop_assert_eq!(self.read_ahead.is_empty(), self.unread.is_empty());
+        prop_assert!(self.read_ahead.bytes.capacity() <= STREAM_WINDOW as usize);
+        if self.unread.is_empty() {
+            prop_assert_eq!(self.read_ahead.bytes.capacity(), 0);
         }
         Ok(())
     }
@@ -90,12 +83,12 @@ proptest! {
     fn bytes_come_in_order_and_never_exceed_the_window(
         steps in prop::collection::vec(step(), 1..200),
     ) {
-        let all = Undelivered::default();
+        let all = UnreadBytes::default();
         let mut bodies: Vec<_> = (0..3).map(|_| Model::new(&all)).collect();
         for (body, step) in steps {
             bodies[body].step(step, &all)?;
-            let waiting: usize = bodies.iter().map(|body| body.waiting.len()).sum();
-            prop_assert_eq!(all.get(), waiting);
+            let unread: usize = bodies.iter().map(|body| body.unread.len()).sum();
+            prop_assert_eq!(all.get(), unread);
         }
         drop(bodies);
         prop_assert_eq!(all.get(), 0);

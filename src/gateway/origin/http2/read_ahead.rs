@@ -1,4 +1,6 @@
-//! Buffer for the part of a response's body that the client has not read yet.
+//! Buffer for the part of a response's body that has arrived and that its client has not read yet.
+//!
+//! A *window* is the number of bytes that the server may send before it gets a new window.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -12,22 +14,23 @@ use crate::http::message::buffer::READ_SIZE;
 const SMALLEST: usize = 1024;
 
 /// Number of buffered bytes of all bodies of a connection.
-pub(super) type Undelivered = Rc<Cell<usize>>;
+pub(super) type UnreadBytes = Rc<Cell<usize>>;
 
 /// Buffered bytes of one body.
 ///
 /// The server gets no new window for them, so there are at most [`STREAM_WINDOW`] bytes. Frames as
 /// h2 keeps them would take far more memory than their bytes.
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     bytes: VecDeque<u8>,
-    all: Undelivered,
+    /// Number of buffered bytes of all bodies of the connection, including this one.
+    unread: UnreadBytes,
 }
 
-impl Ahead {
-    pub(super) fn new(all: Undelivered) -> Self {
+impl ReadAhead {
+    pub(super) fn new(unread: UnreadBytes) -> Self {
         Self {
             bytes: VecDeque::new(),
-            all,
+            unread,
         }
     }
 
@@ -44,7 +47,7 @@ impl Ahead {
                 .reserve_exact(grown.max(needed) - self.bytes.len());
         }
         self.bytes.extend(bytes);
-        self.all.update(|all| all + bytes.len());
+        self.unread.update(|unread| unread + bytes.len());
     }
 
     /// Moves the first bytes into an empty piece, and returns their number.
@@ -53,18 +56,19 @@ impl Ahead {
         let count = first.len().min(READ_SIZE);
         piece.put(&first[..count]);
         if count == self.bytes.len() {
+            // Frees the memory.
             self.bytes = VecDeque::new();
         } else {
             self.bytes.drain(..count);
         }
-        self.all.update(|all| all - count);
+        self.unread.update(|unread| unread - count);
         count
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ReadAhead {
     fn drop(&mut self) {
-        self.all.update(|all| all - self.bytes.len());
+        self.unread.update(|unread| unread - self.bytes.len());
     }
 }
 
