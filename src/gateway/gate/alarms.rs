@@ -1,6 +1,7 @@
-//! Alarms of a gate: each worker thread with waiters has one.
+//! Alarms of a gate: each worker thread with waiters has one, which rings before the next slot.
 //!
-//! The alarm that rings first releases the slots of the waiters of all threads.
+//! The alarm that rings first releases the waiters of all threads whose slot is near. The alarm
+//! itself is one of the thread's [`Pacer`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -28,9 +29,9 @@ thread_local! {
 pub(super) struct ThreadAlarm {
     alarm: Alarm,
     /// Instant at which the alarm rings; `None` if it is not set.
-    armed: Cell<Option<Moment>>,
+    rings_at: Cell<Option<Moment>>,
     /// Number of waiters of this thread.
-    waiting: Cell<usize>,
+    waiters: Cell<usize>,
 }
 
 impl ThreadAlarm {
@@ -40,12 +41,14 @@ impl ThreadAlarm {
             let new = || Self::start(gate);
             Rc::clone(all.entry(Arc::as_ptr(gate)).or_insert_with(new))
         });
-        alarm.waiting.set(alarm.waiting.get() + 1);
+        alarm.waiters.set(alarm.waiters.get() + 1);
         alarm.set(state, now);
         alarm
     }
 
-    /// Sets this thread's alarm, if it has one. Returns whether the alarm of any thread is set.
+    /// Sets this thread's alarm, if it has one for this gate.
+    ///
+    /// Returns whether no other thread must be woken: an alarm is set, or none is needed.
     pub(super) fn set_here(gate: &Arc<OriginGate>, state: &mut State, now: Moment) -> bool {
         let known = ALARMS.try_with(|all| all.borrow().get(&Arc::as_ptr(gate)).cloned());
         if let Ok(Some(alarm)) = known {
@@ -57,7 +60,7 @@ impl ThreadAlarm {
 
     /// Counts that a waiter of this thread has left the queue.
     pub(super) fn leave(&self) {
-        self.waiting.set(self.waiting.get().saturating_sub(1));
+        self.waiters.set(self.waiters.get().saturating_sub(1));
     }
 
     /// Creates this thread's alarm for a gate, and the task that follows it.
@@ -65,39 +68,39 @@ impl ThreadAlarm {
         let (alarm, bell) = Pacer::here().alarm();
         let alarm = Rc::new(Self {
             alarm,
-            armed: Cell::new(None),
-            waiting: Cell::new(0),
+            rings_at: Cell::new(None),
+            waiters: Cell::new(0),
         });
         let (followed, changes) = (FollowedGate(Arc::downgrade(gate)), gate.changes.subscribe());
         actix_rt::spawn(follow(followed, Rc::clone(&alarm), bell, changes));
         alarm
     }
 
-    /// Sets the alarm for the next departure, unless it already rings sooner.
+    /// Sets the alarm for the next departure, unless it already rings by then.
     fn set(&self, state: &mut State, now: Moment) {
-        let Some(at) = state.alarm_at(now) else {
+        let Some(next) = state.alarm_at(now) else {
             return;
         };
-        match self.armed.get() {
-            Some(armed) if armed <= at => return,
+        match self.rings_at.get() {
+            Some(rings_at) if rings_at <= next => return,
             Some(_) => {}
-            None => state.armed += 1,
+            None => state.alarm_count += 1,
         }
-        self.armed.set(Some(at));
-        self.alarm.set(Some(at));
+        self.rings_at.set(Some(next));
+        self.alarm.set(Some(next));
     }
 
-    /// Releases the slots that are near, then sets the alarm again if needed.
+    /// Releases the waiters whose slot is near, then sets the alarm again if needed.
     ///
     /// It is needed if this thread has waiters, or if no other thread has set its alarm.
-    fn ring(&self, gate: &Arc<OriginGate>) {
+    fn handle_ring(&self, gate: &Arc<OriginGate>) {
         let mut state = gate.lock();
-        if self.armed.take().is_some() {
-            state.armed = state.armed.saturating_sub(1);
+        if self.rings_at.take().is_some() {
+            state.alarm_count = state.alarm_count.saturating_sub(1);
         }
         let now = clock::now();
         let released = state.release(&gate.metrics, now);
-        if self.waiting.get() > 0 || state.armed == 0 {
+        if self.waiters.get() > 0 || state.alarm_count == 0 {
             self.set(&mut state, now);
         }
         drop(state);
@@ -105,7 +108,7 @@ impl ThreadAlarm {
     }
 }
 
-/// Rings this thread's alarm for a gate until the gate is dropped.
+/// Handles each ring of this thread's alarm and each change of the gate, until it is dropped.
 async fn follow(
     gate: FollowedGate,
     alarm: Rc<ThreadAlarm>,
@@ -116,12 +119,12 @@ async fn follow(
         let is_over = tokio::select! {
             biased;
             rung = bell.next() => rung.is_none(),
-            reload = changes.changed() => reload.is_err(),
+            changed = changes.changed() => changed.is_err(),
         };
         let Some(gate) = gate.0.upgrade().filter(|_| !is_over) else {
             break;
         };
-        alarm.ring(&gate);
+        alarm.handle_ring(&gate);
     }
 }
 

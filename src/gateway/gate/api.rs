@@ -1,4 +1,7 @@
-//! The gate of an origin in the API: its JSON, and its override.
+//! The gate of an origin in the API: its JSON, and the requests that set and end its override.
+//!
+//! `overrides` applies an override to the gate. `admin::overrides` has what the overrides of zones,
+//! gates and rooms have in common.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -32,7 +35,7 @@ const MAX_PERMITS: u64 = 1_000_000_000;
 /// Maximum length of an owner's name, in characters.
 const MAX_OWNER: usize = 64;
 
-/// Body of a PUT.
+/// Body of a `PUT` that sets an override.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct OverrideBody {
@@ -51,37 +54,34 @@ pub(crate) fn gate_json(
     now: Moment,
 ) -> Value {
     let settings = origin.settings();
-    let state = gate.state(DEEPEST);
+    let status = gate.status(DEEPEST);
     let share = settings.share.map(|zone| gateway.zone(zone).settings());
-    let deepest = state.deepest.iter().map(|(key, depth)| {
+    let deepest = status.deepest.iter().map(|(key, depth)| {
         let mut json = json!({
             "key": report::key_name(gateway, key),
             "queue_depth": depth,
-            "share": part(*depth as u64, state.depth as u64),
+            "share": part(*depth as u64, status.depth as u64),
         });
         reply::add(&mut json, "plan", report::plan(gateway, key));
         json
     });
     let mut json = json!({
-        "queue_depth": state.depth,
-        "rate": report::rate(settings, &state, |rate| rate),
-        "max_in_flight": report::max_in_flight(settings, &state),
+        "queue_depth": status.depth,
+        "rate": report::rate(settings, &status, |rate| rate),
+        "max_in_flight": report::max_in_flight(settings, &status),
         "share": share.map(|zone| Plain::new(&zone.name)),
         "queue": settings.share.map(|_| settings.queue),
         "max_queue": settings.max_queue,
-        "classes": report::classes(&state.classes),
+        "classes": report::classes(&status.classes),
         "rejections": counts::counted(gate.metrics().rejections.each()),
-        "blocked_seconds": report::blocked_seconds(&state.blocked),
-        "backing_off": report::backing_off(settings, &state.lowered, now),
-        "outage": report::outage(settings, state.outage.as_ref(), now),
+        "blocked_seconds": report::blocked_seconds(&status.blocked),
+        "backing_off": report::backing_off(settings, &status.lowered, now),
+        "outage": report::outage(settings, status.outage.as_ref(), now),
         "deepest": deepest.collect::<Vec<_>>(),
     });
-    reply::add(
-        &mut json,
-        "sharing",
-        state.sharing.as_ref().map(sharing_json),
-    );
-    reply::add(&mut json, "override", state.overridden.as_ref());
+    let sharing = status.sharing.as_ref().map(sharing_json);
+    reply::add(&mut json, "sharing", sharing);
+    reply::add(&mut json, "override", status.overridden.as_ref());
     json
 }
 
@@ -132,15 +132,15 @@ pub(crate) async fn set(
     body: Bytes,
 ) -> Answer {
     let gateway = admin.serving()?;
-    let (origin, gate) = find(&gateway, &name)?;
+    let (origin, gate) = find_gate(&gateway, &name)?;
     let (author, now) = (Author::of(&request), clock::now());
-    let requested = requested(&body, now, author.shown())?;
+    let requested = parse_override(&body, now, author.shown())?;
     let fits = requested.values.check_fits(origin.settings());
     fits.map_err(|unfit| refusal(&name, unfit))?;
-    check_owner(gate.overridden().as_ref(), &requested, now)?;
+    check_owner(gate.override_in_force().as_ref(), &requested, now)?;
     // A renewal by the owner changes nothing, and would fill the history of changes.
-    if gate.renew(&requested) {
-        let renewed = gate.overridden().unwrap_or(requested);
+    if gate.renew_override(&requested) {
+        let renewed = gate.override_in_force().unwrap_or(requested);
         return Ok(reply::ok(&renewed));
     }
     overrides::set(origin, &requested, &author, &admin.history)
@@ -149,30 +149,29 @@ pub(crate) async fn set(
 /// `DELETE`: ends the override of a gate.
 pub(crate) async fn end(request: HttpRequest, admin: Data<Admin>, name: Path<String>) -> Answer {
     let gateway = admin.serving()?;
-    let (origin, _) = find(&gateway, &name)?;
+    let (origin, _) = find_gate(&gateway, &name)?;
     overrides::end(origin, &Author::of(&request), &admin.history)
 }
 
 /// Finds an origin with its gate by name.
-pub(crate) fn find<'g>(
+pub(crate) fn find_gate<'g>(
     gateway: &'g Gateway,
     name: &str,
 ) -> Result<(&'g Origin, &'g Arc<OriginGate>), Refusal> {
-    let origin = origin(gateway, name)?;
-    let gate = origin
-        .gate()
-        .ok_or_else(|| refusal(name, OverrideRefusal::NoGate))?;
+    let origin = find_origin(gateway, name)?;
+    let gate = origin.gate();
+    let gate = gate.ok_or_else(|| refusal(name, OverrideRefusal::NoGate))?;
     Ok((origin, gate))
 }
 
 /// Finds an origin by name.
-pub(crate) fn origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
+pub(crate) fn find_origin<'g>(gateway: &'g Gateway, name: &str) -> Result<&'g Origin, Refusal> {
     let origins = gateway.origins().iter();
     let found = origins.clone().find(|it| it.settings().name == name);
     found.ok_or_else(|| reply::unknown("origin", name, origins.map(|it| &*it.settings().name)))
 }
 
-/// Reason why an origin cannot have an override, and the remedy.
+/// Reply that an origin cannot have an override, with the reason and the remedy.
 pub(crate) fn refusal(origin: &str, unfit: OverrideRefusal) -> Refusal {
     let message = match unfit {
         OverrideRefusal::NoGate => format!(
@@ -188,7 +187,7 @@ pub(crate) fn refusal(origin: &str, unfit: OverrideRefusal) -> Refusal {
     reply::conflict(message)
 }
 
-/// Refuses an override while another owner renews its own.
+/// Refuses an override while another owner renews the one in force, `known`.
 fn check_owner(
     known: Option<&GateOverride>,
     requested: &GateOverride,
@@ -205,26 +204,26 @@ fn check_owner(
     Err(reply::conflict(message))
 }
 
-/// Parses the body of a PUT.
-fn requested(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
+/// Parses the body of a `PUT`. `by`: author of the override.
+fn parse_override(body: &[u8], now: Moment, by: &str) -> Result<GateOverride, Refusal> {
     let example =
         r#"{"rate": "20r/s", "for": "10m"}, with rate, max_in_flight, pause, owner and for"#;
     let body: OverrideBody = parse(body, example)?;
     let rate = body.rate.as_deref().map(|text| value("rate", text));
     let values = GateValues {
         rate: rate.transpose()?,
-        max_in_flight: body.max_in_flight.map(permits).transpose()?,
+        max_in_flight: body.max_in_flight.map(check_permits).transpose()?,
         pause: body.pause.unwrap_or(false),
     };
     let fields = "rate, max_in_flight or \"pause\": true";
     Ok(GateOverride {
-        owner: body.owner.map(owner).transpose()?,
+        owner: body.owner.map(check_owner_name).transpose()?,
         ..overrides::requested(values, fields, body.r#for, by, now)?
     })
 }
 
 /// Checks a maximum number of requests in flight.
-fn permits(number: u64) -> Result<NonZeroUsize, Refusal> {
+fn check_permits(number: u64) -> Result<NonZeroUsize, Refusal> {
     let fits = Some(number).filter(|number| *number <= MAX_PERMITS);
     let permits = fits.and_then(|number| NonZeroUsize::new(usize::try_from(number).ok()?));
     permits.ok_or_else(|| {
@@ -235,7 +234,7 @@ fn permits(number: u64) -> Result<NonZeroUsize, Refusal> {
 }
 
 /// Checks the name of an owner.
-fn owner(name: String) -> Result<Arc<str>, Refusal> {
+fn check_owner_name(name: String) -> Result<Arc<str>, Refusal> {
     check_line("owner", &name, MAX_OWNER)?;
     if name == OWNER {
         return Err(reply::bad_request(format!(
@@ -252,14 +251,17 @@ mod tests {
     use super::*;
     use crate::overrides::Overridable;
 
+    const NOW: Moment = Moment::from_nanos(0);
+
+    fn parse(body: &str) -> Result<GateOverride, Refusal> {
+        parse_override(body.as_bytes(), NOW, "ops")
+    }
+
     #[test]
     fn an_override_has_a_value_and_an_end() {
-        let now = Moment::default();
-        let read = |body: &str| requested(body.as_bytes(), now, "ops");
-        let all = read(
-            r#"{"rate": "20r/s", "max_in_flight": 4, "pause": true, "owner": "x", "for": "15s"}"#,
-        );
-        let all = all.unwrap();
+        let all =
+            r#"{"rate": "20r/s", "max_in_flight": 4, "pause": true, "owner": "x", "for": "15s"}"#;
+        let all = parse(all).unwrap();
         let values = GateValues {
             rate: Some("20r/s".parse().unwrap()),
             max_in_flight: NonZeroUsize::new(4),
@@ -267,7 +269,7 @@ mod tests {
         };
         assert_eq!(values.texts(), ["rate 20r/s", "max_in_flight 4", "paused"]);
         assert_eq!((all.values, all.owner.as_deref()), (values, Some("x")));
-        assert_eq!(all.until, now + Duration::from_secs(15));
+        assert_eq!(all.until, NOW + Duration::from_secs(15));
         for (body, says) in [
             ("", "JSON such as"),
             ("{}", "nothing differs"),
@@ -281,32 +283,29 @@ mod tests {
             (r#"{"pause": true, "for": "25h"}"#, "from 1s to 24h"),
             (r#"{"pause": true, "owner": "", "for": "1m"}"#, "owner must"),
             (
-                r#"{"pause": true, "owner": "drip find", "for": "1m"}"#,
+                r#"{"owner": "drip find", "for": "1m"}"#,
                 "the name of experiments",
             ),
             (r#"{"dry_run": true, "for": "1m"}"#, "unknown field"),
         ] {
-            let error = read(body).unwrap_err().to_string();
+            let error = parse(body).unwrap_err().to_string();
             assert!(error.contains(says), "{body}: {error}");
         }
     }
 
     #[test]
     fn an_override_is_replaced_only_by_its_owner() {
-        let now = Moment::default();
-        let of = |owner: Option<&str>| {
-            let owner = owner.map(|it| format!(r#", "owner": "{it}""#));
-            let owner = owner.unwrap_or_default();
-            let body = format!(r#"{{"rate": "5r/s", "for": "15s"{owner}}}"#);
-            requested(body.as_bytes(), now, "ops").unwrap()
+        let owned_by = |owner: Option<&str>| {
+            let owner = owner.map_or(String::new(), |it| format!(r#", "owner": "{it}""#));
+            parse(&format!(r#"{{"rate": "5r/s", "for": "15s"{owner}}}"#)).unwrap()
         };
-        let allowed = |known: Option<&str>, new: Option<&str>, at: u64| {
-            let now = now + Duration::from_secs(at);
-            check_owner(Some(&of(known)), &of(new), now).is_ok()
+        let is_allowed = |known, new, seconds| {
+            let now = NOW + Duration::from_secs(seconds);
+            check_owner(Some(&owned_by(known)), &owned_by(new), now).is_ok()
         };
-        assert!(allowed(None, None, 0) && allowed(None, Some("a"), 0));
-        assert!(allowed(Some("a"), Some("a"), 0));
-        assert!(!allowed(Some("a"), Some("b"), 14) && !allowed(Some("a"), None, 14));
-        assert!(allowed(Some("a"), Some("b"), 15));
+        assert!(is_allowed(None, None, 0) && is_allowed(None, Some("a"), 0));
+        assert!(is_allowed(Some("a"), Some("a"), 0));
+        assert!(!is_allowed(Some("a"), Some("b"), 14) && !is_allowed(Some("a"), None, 14));
+        assert!(is_allowed(Some("a"), Some("b"), 15));
     }
 }

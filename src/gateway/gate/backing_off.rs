@@ -1,14 +1,16 @@
 //! Back-off of one gate: lowers the gate's limits while the origin has trouble.
 //!
-//! The arithmetic is [`limit::Backoff`]. What other gateways share of it is in `learning`.
+//! Trouble are the failures that `on` in the file names, and answers that take too long. The
+//! arithmetic is [`limit::Backoff`]. In *shadow* mode it is computed and shown, but the gate keeps
+//! its limits. The exchange with other gateways is in `shared_backoff`.
 
 use std::time::Duration;
 
 use config::{self, BackoffMode, Trouble};
 use limit::{Answer, Backoff, GateLimits, Moment, Sent};
 
-use super::learning::SharedBackoff;
 use super::permit::{OriginResult, Unreported};
+use super::shared_backoff::SharedBackoff;
 use super::{KeyAtGate, Queue};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
@@ -62,8 +64,10 @@ impl BackingOff {
         (self.backoff).set_limits(settings, rate, max_in_flight, now);
     }
 
-    /// Records that a request departs. `in_flight`: number of requests at the origin.
-    pub(super) fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
+    /// Records that a request departs. Returns its record, which [`report`](Self::report) needs.
+    ///
+    /// `in_flight`: number of requests at the origin.
+    pub(super) fn note_departure(&mut self, in_flight: usize, now: Moment) -> Sent {
         let sent = self.backoff.sent(in_flight, now);
         self.wake_task(now);
         sent
@@ -81,12 +85,12 @@ impl BackingOff {
         Some((&mut self.backoff, self.shared.as_mut()?))
     }
 
-    /// Records that a request of `key` waits. Returns whether this ends a pause.
+    /// Records that a request of `key` waits. Returns whether the caller must end a pause.
     ///
     /// A pause that the origin ordered for one key ends when a request of another key waits.
     pub(super) fn note_waiter(&mut self, key: &KeyAtGate, now: Moment) -> bool {
-        let key = key.hash();
-        let ends_pause = key.is_some_and(|key| self.backoff.waits(key, now));
+        let hash = key.hash();
+        let ends_pause = hash.is_some_and(|hash| self.backoff.waits(hash, now));
         ends_pause && self.settings.mode == BackoffMode::On
     }
 
@@ -99,6 +103,7 @@ impl BackingOff {
             result,
         } = unreported;
         let on = &self.settings.on;
+        // `may_order`: whether a `Retry-After` of this status orders a pause.
         let (trouble, retry_after, may_order) = match result {
             Some(OriginResult::Answered {
                 status,
@@ -115,12 +120,13 @@ impl BackingOff {
             {
                 (true, None, false)
             }
-            // A request without an answer says nothing good about the origin: it is abandoned.
+            // Says nothing about the origin: its client gave up, or such failures are no trouble.
             Some(OriginResult::Failed(_)) | None => return self.backoff.abandoned(sent, now),
         };
+        // An ordered pause begins at once, below. Any other `Retry-After` is a part of the answer.
         let is_order = self.settings.retry_after && may_order;
         if let Some(shared) = &mut self.shared {
-            shared.count(cost);
+            shared.count_answer(cost);
         }
         let answer = Answer {
             trouble,
@@ -134,7 +140,9 @@ impl BackingOff {
         }
     }
 
-    /// Applies the lowered limits and pauses to the gate, unless the mode is shadow.
+    /// Updates the back-off, and applies its limits and its pause to the gate if they changed.
+    ///
+    /// In shadow mode the gate keeps its limits.
     pub(super) fn apply(&mut self, gate: &mut Queue, metrics: &GateMetrics, now: Moment) {
         let Some(cuts) = self.backoff.update(now) else {
             return;
@@ -157,14 +165,14 @@ impl BackingOff {
         is_lower && self.settings.mode == BackoffMode::On
     }
 
-    /// Returns whether the origin has ordered a pause that has not ended.
+    /// Returns whether the origin has ordered a pause for all keys that has not ended.
     pub(super) fn is_ordered_to_pause(&self, now: Moment) -> bool {
         let until = self.backoff.paused_for_all();
         let obeys = self.settings.retry_after && self.settings.mode == BackoffMode::On;
         obeys && until.is_some_and(|until| until > now)
     }
 
-    /// Returns when the limits may change without a request or an answer.
+    /// Returns when to check whether time alone has changed the limits; `None`: it does not.
     pub(super) fn next_change(&self, now: Moment) -> Option<Moment> {
         self.backoff.may_change().then(|| now + CHECK_INTERVAL)
     }

@@ -1,4 +1,4 @@
-//! Causes for which a gate blocks its first waiter, and the time spent in each.
+//! Causes for which a gate blocks its first waiter, and the total time of each cause.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ labels! {
         Pace = "pace",
         /// No permit is free at the origin.
         InFlight = "in_flight",
-        /// The origin has asked for a pause.
+        /// The origin has asked for a pause, or an override pauses the gate.
         Pause = "pause",
         /// The origin cannot be reached.
         Outage = "outage",
@@ -32,6 +32,7 @@ impl BlockedBy {
         } else if gate.opens() > now {
             Self::Pause
         } else if gate.has_permit() || gate.is_between_slots(now) {
+            // With permits of a pool, the gate requests a permit only when the slot is near.
             Self::Pace
         } else {
             Self::InFlight

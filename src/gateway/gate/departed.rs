@@ -1,7 +1,8 @@
-//! Position in a gate's queue that a second request can take over from a departed one.
+//! Positions ahead of a gate's queue, for a request that goes on instead of a departed one.
 //!
-//! When a departed request gets no answer, another request of the same shared response reserves a
-//! position ahead of the queue.
+//! Requests may share a response: one departs for all (`collapse`). If it gets no answer, another
+//! one of them departs next. It need not wait in the queue, because the slot of the departed
+//! request was used in vain.
 
 use std::sync::Arc;
 
@@ -12,9 +13,7 @@ use super::waiting::Seat;
 use super::{Granted, KeyAtGate, OriginGate, Waiting};
 use crate::time::clock;
 
-/// Departure of a request, from which another request can take over.
-///
-/// If the departed request gets no answer, a request for the same resource goes ahead of the queue.
+/// Departed request, instead of which another one can go if it gets no answer.
 #[derive(Clone)]
 pub struct DepartedRequest {
     pub(super) gate: Arc<OriginGate>,
@@ -25,11 +24,14 @@ pub struct DepartedRequest {
 }
 
 /// Reserved position ahead of the queue, for a request of any thread. Dropping it gives it up.
+///
+/// It keeps the position until the request is found that takes it.
 pub struct ReservedPosition {
     gate: Arc<OriginGate>,
     position: GatePosition,
     /// Receiver of the grant; `None` once a request has taken the position.
     grant: Option<oneshot::Receiver<Granted>>,
+    /// Instant of the reservation.
     since: Moment,
 }
 

@@ -1,4 +1,4 @@
-//! Key by which a request shares a gate with others.
+//! Key by which a request shares a gate with others: requests of one key are in one queue.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::zone::Key;
 
-/// Key by which a request shares a gate.
+/// Key of a request at a gate: that of the zone which the origin names as `share`.
 ///
 /// A reload may give the gate the keys of another zone while requests wait. A waiter keeps the key
 /// of the zone by which it joined. The plans of that zone apply, and it decides how keys are shown.
@@ -35,8 +35,9 @@ impl KeyAtGate {
         hash.update(&(zone.len() as u64).to_le_bytes());
         hash.update(zone.as_bytes());
         hash.update(&self.key);
-        let hash = hash.finish();
-        let first = hash.as_ref().first_chunk().copied().unwrap_or_default();
+        let digest = hash.finish();
+        // The first eight of its 32 bytes.
+        let first = digest.as_ref().first_chunk().copied().unwrap_or_default();
         u64::from_le_bytes(first)
     }
 }

@@ -1,29 +1,47 @@
 //! Gate of an origin: limits the rate and the requests in flight, fairly between keys.
 //!
+//! A *permit* is the right to run one request at the origin. A *slot* is an instant at which one
+//! request may leave for the origin. A *waiter* is a request that waits here for both; its *grant*
+//! is the message that it has them. The *share* of a request is the key whose queue it joins, with
+//! its weight.
+//!
 //! All workers share one gate. The arithmetic is [`limit::Gate`], behind one short lock. A waiter
-//! gets its slot up to one millisecond early, and the pacer of its own worker releases it on time.
+//! gets its grant up to one millisecond early, and the pacer of its own worker releases it on time.
 //! So a wake-up between threads does not delay a departure.
 //!
-//! `report` has the samples, the metrics and the rules of the headline.
+//! | module | content |
+//! |---|---|
+//! | `state` | the state behind the lock |
+//! | `limits`, `overrides` | limits in force: those of the file, and an operator's override |
+//! | `permit`, `waiting` | a request at the origin, and one that waits for it |
+//! | `alarms` | wake-ups of the threads with waiters |
+//! | `outage`, `departed` | waiters ahead of the queue: after an outage, or instead of another |
+//! | `backing_off` | lower limits while the origin has trouble |
+//! | `blocked`, `observer` | what waiters waited for, and the requests of an experiment |
+//! | `sharing` | starts what the gates of several gateways share |
+//! | `shared_rate`, `shared_permits`, `shared_backoff` | the three things that they can share |
+//! | `store_task`, `store_key` | the calls of Redis for it |
+//! | `key` | the key of a request at the gate |
+//! | `saved` | what the next process gets |
+//! | `api`, `status`, `report` | what users see |
 
 mod alarms;
 pub(crate) mod api;
 mod backing_off;
 mod blocked;
-mod claims;
 mod departed;
-mod grid_link;
 mod key;
-mod learning;
+mod limits;
 mod observer;
 mod outage;
 mod overrides;
 mod permit;
-mod permits;
 pub(crate) mod report;
 mod saved;
-mod settings;
-mod share;
+mod shared_backoff;
+mod shared_permits;
+mod shared_rate;
+mod sharing;
 mod state;
 mod status;
 mod store_key;
@@ -44,7 +62,6 @@ use alarms::ThreadAlarm;
 use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
-pub use claims::GateSharing;
 pub use departed::{DepartedRequest, ReservedPosition};
 pub use key::KeyAtGate;
 pub use outage::GateOutage;
@@ -52,25 +69,26 @@ pub use overrides::{GateOverride, GateValues, OverrideRefusal};
 pub(crate) use permit::Load;
 use permit::Unreported;
 pub use permit::{InvalidRetryAfter, Permit};
-use permits::NO_LEASE;
-pub use permits::PermitSharing;
 pub use saved::SavedOriginGate;
+use shared_permits::NO_LEASE;
+pub use shared_permits::PermitSharing;
+pub use shared_rate::GateSharing;
 use state::{Queue, Released, State};
-pub use status::GateState;
+pub use status::GateStatus;
 use waiting::Seat;
 pub use waiting::{WaitError, Waiting};
 
-/// Number of requests that an origin's servers allow at an instant; `None`: they set no limit.
+/// Function: number of requests that the servers of an origin allow; `None`: they set no limit.
 ///
-/// The function must not lock, as it runs behind the gate's lock.
-pub(crate) type Room = Arc<dyn Fn(Moment) -> Option<usize> + Send + Sync>;
+/// It must not lock, as it runs behind the gate's lock.
+pub(crate) type ServerLimit = Arc<dyn Fn(Moment) -> Option<usize> + Send + Sync>;
 
 /// Gate of an origin, shared by all workers.
 pub struct OriginGate {
     state: Mutex<State>,
     metrics: Arc<GateMetrics>,
     events: GateEvents,
-    /// Notifies threads with waiters to check when the next request is due.
+    /// Notifies threads with waiters: each then checks when the next request is due.
     changes: watch::Sender<()>,
     /// Publishes the outages of the origin to the waiters. Changed only under the lock.
     outage: watch::Sender<Option<GateOutage>>,
@@ -82,7 +100,7 @@ pub struct OriginGate {
     is_observed: AtomicBool,
 }
 
-/// Permit that is granted to a waiter, with the time of its slot.
+/// Grant: the permit of a waiter, and the instant of its slot.
 struct Granted {
     permit: Permit,
     due: Moment,
@@ -108,31 +126,31 @@ pub struct GateRejection {
 impl OriginGate {
     /// Creates the gate of an origin; `None` if the file gives it none.
     ///
-    /// `room`: number of requests that the origin's servers allow; `None`: they set no limit.
-    /// `metrics`: counts of earlier gates of the origin.
-    pub(crate) fn of(
+    /// `server_limit`: `None` if no server has a limit. `metrics`: those of earlier gates of the
+    /// origin, whose counts go on.
+    pub(crate) fn new(
         origin: &config::Origin,
-        room: Option<Room>,
+        server_limit: Option<ServerLimit>,
         metrics: Arc<GateMetrics>,
     ) -> Option<Arc<Self>> {
         let limits = origin.gate()?;
         let mut gate = limit::Gate::new(limits);
         gate.set_classes(&origin.classes);
         gate.name_keys_by(KeyAtGate::cluster_hash);
-        let backing_off = origin.backoff.as_ref();
-        let backing_off = backing_off.map(|it| BackingOff::new(it, limits, clock::now()));
+        let settings = origin.backoff.as_ref();
+        let backing_off = settings.map(|it| BackingOff::new(it, limits, clock::now()));
         Some(Arc::new(Self {
             state: Mutex::new(State {
                 gate,
                 backing_off,
-                room,
+                server_limit,
                 grid: None,
                 permits: None,
                 file: limits,
-                overridden: None,
+                gate_override: None,
                 observer: None,
                 blocked: Blocked::default(),
-                armed: 0,
+                alarm_count: 0,
                 is_closed: false,
                 is_handed_over: false,
                 outages: 0,
@@ -184,7 +202,8 @@ impl OriginGate {
 
     /// Returns why a request of this share would be rejected now. Charges nothing.
     ///
-    /// `limits`: the longest times that the request may wait.
+    /// `limits` returns the longest times that the request may wait. It and `share` are called only
+    /// if the request would not pass at once.
     pub fn predict_rejection(
         &self,
         share: impl FnOnce() -> Share<KeyAtGate>,
@@ -194,10 +213,11 @@ impl OriginGate {
         if let Err(closed) = state.check_open(false) {
             return Some(closed);
         }
-        state.follow_room(clock::now);
+        state.follow_outer_limits(clock::now);
         if state.gate.is_free(clock::now()) {
             return None;
         }
+        // Finding the share takes time, so the lock is released meanwhile.
         drop(state);
         let share = share();
         let mut state = self.lock();
@@ -237,20 +257,21 @@ impl OriginGate {
         let now = clock::now();
         state.note_waiter(&share.key, now);
         let released = state.release(&self.metrics, now);
-        let times = (now.before(waited), now);
-        let joined = state.join(&share, cost, limits, is_admitted, times);
-        let joined = joined.map(|waits| match waits {
-            Some((position, grant)) => Err(Seat::new(self, &mut state, position, grant, now)),
-            None => Ok(state.record_last_departure(now)),
+        let since = now.before(waited);
+        let joined = state.join(&share, cost, limits, is_admitted, since, now);
+        let admission = joined.map(|waits| match waits {
+            Some((position, grant)) => {
+                let seat = Seat::new(self, &mut state, position, grant, now);
+                Admission::Waiting(Waiting::new(self, share, seat, now, None))
+            }
+            None => {
+                let (number, departure) = state.record_last_departure(now);
+                Admission::Passed(Permit::new(self, number, cost.get(), departure))
+            }
         });
         drop(state);
         self.grant(released);
-        Ok(match joined? {
-            Ok((number, departure)) => {
-                Admission::Passed(Permit::new(self, number, cost.get(), departure))
-            }
-            Err(seat) => Admission::Waiting(Waiting::new(self, share, seat, now, None)),
-        })
+        admission
     }
 
     /// Lets a request pass if it need not wait. `charged`: the share that is charged for it.
@@ -263,7 +284,7 @@ impl OriginGate {
         let mut state = self.lock();
         state.check_open(is_admitted).ok()?;
         let now = clock::now();
-        state.follow_room(|| now);
+        state.follow_outer_limits(|| now);
         let passes = match charged {
             Some(share) => state.gate.pass_as(share, cost, now),
             None => state.gate.pass(cost, now),
@@ -291,10 +312,10 @@ impl OriginGate {
         drop(waiter);
     }
 
-    /// Calls `notify` with the back-off, if the gate has one.
-    fn with_backoff(&self, notify: impl FnOnce(&mut Backoff)) {
+    /// Calls `act` with the back-off, if the gate has one.
+    fn with_backoff(&self, act: impl FnOnce(&mut Backoff)) {
         if let Some(backing_off) = &mut self.lock().backing_off {
-            notify(&mut backing_off.backoff);
+            act(&mut backing_off.backoff);
         }
     }
 
@@ -306,7 +327,7 @@ impl OriginGate {
         self.advance(state, now);
     }
 
-    /// Corrects the charge of a departed request whose cost differs from what was charged.
+    /// Corrects the charge of a departed request: `charged` was charged, its cost is `cost`.
     fn settle(self: &Arc<Self>, charged: u32, cost: u32) {
         let mut state = self.lock();
         let now = clock::now();
@@ -325,10 +346,10 @@ impl OriginGate {
     fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
         let mut state = self.lock();
         if state.gate.depth() == 0 && unreported.is_none() {
-            // Only waiters need to know when a permit becomes free.
+            // The instant matters to waiters only, so the clock is not read.
             state.gate.give_back(Moment::default());
             if state.permits.is_some() {
-                state.permit_ended(clock::now());
+                state.note_permit_back(clock::now());
             }
             return;
         }
@@ -337,22 +358,22 @@ impl OriginGate {
             state.report(unreported, now);
         }
         state.gate.give_back(now);
-        state.permit_ended(now);
+        state.note_permit_back(now);
         self.advance(state, now);
     }
 
-    /// Grants the slots that have come.
+    /// Grants the slots that have come, and unlocks the state.
     fn advance(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now: Moment) {
         let released = state.release(&self.metrics, now);
         self.notify(state, released, now);
     }
 
-    /// Sends grants. Wakes the other threads unless the alarm of some thread is set.
+    /// Unlocks the state and sends grants. Wakes the other threads unless an alarm is set.
     fn notify(self: &Arc<Self>, mut state: MutexGuard<'_, State>, released: Released, now: Moment) {
-        let is_set = ThreadAlarm::set_here(self, &mut state, now);
+        let is_alarm_set = ThreadAlarm::set_here(self, &mut state, now);
         drop(state);
         self.grant(released);
-        if !is_set {
+        if !is_alarm_set {
             self.changes.send_replace(());
         }
     }
@@ -389,6 +410,7 @@ impl GateRejection {
     /// Creates the rejection of a request that finds its queue full.
     fn full(full: Full, now: Moment) -> Self {
         Self {
+            // The queue of all keys together, or the queue of its key.
             reason: if full.for_all {
                 GateRejected::MaxQueue
             } else {

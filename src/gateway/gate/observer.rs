@@ -1,7 +1,8 @@
 //! Observation of a gate and of its departing requests, for an experiment.
 //!
-//! Requests are found by the number of their departure. A request that is not observed has no extra
-//! state for this.
+//! An experiment (`drip find`) tries rates and limits at an origin, and measures the answers. The
+//! observer follows each request from its departure for the origin to its end, by the number of its
+//! departure. So a request carries no data for this.
 
 use std::collections::HashMap;
 use std::mem;
@@ -21,20 +22,27 @@ use crate::time::clock;
 const MAX_EVENTS: usize = 100_000;
 /// Upper bound of the requests followed at once. Further requests are not followed.
 const MAX_FOLLOWED: usize = 100_000;
-/// Part of the time from which requests count as always waiting. Below 1: wake-ups may be late.
+/// Part of the time for which requests must have waited to count as always waiting.
+///
+/// Below 1: wake-ups may be late.
 const ALL_THE_TIME: f64 = 0.98;
 
 /// Records what happens to the requests that leave a gate.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
-    /// Requests by the number of their departure.
+    /// Followed requests, by the number of their departure.
     followed: HashMap<u64, FollowedRequest, RandomState>,
-    /// Followed requests that wait for their clients. They count as departed only afterwards.
-    awaiting: u64,
+    /// Number of followed requests whose client still has to send a part of the body.
+    ///
+    /// They count as departed only afterwards.
+    awaiting_clients: u64,
+    /// Events since the last reading, each with the instant at which its request was sent.
     events: Vec<(Moment, AnswerEvent)>,
+    /// Largest number of requests at the origin since the last reading.
     most_in_flight: usize,
     /// Instant of the last reading, and the blocked times until then.
-    read: (Moment, Waited),
+    last_reading: (Moment, Waited),
+    /// Waits of all departed requests until the last reading.
     waits: Counts,
 }
 
@@ -81,7 +89,7 @@ pub(crate) struct Observation {
 
 impl Observer {
     /// Records that a request leaves for the origin, for the first time or again.
-    pub(super) fn sent(&mut self, number: u64, in_flight: usize, now: Moment) {
+    pub(super) fn note_departure(&mut self, number: u64, in_flight: usize, now: Moment) {
         self.most_in_flight = self.most_in_flight.max(in_flight);
         if self.followed.len() < MAX_FOLLOWED {
             let followed = FollowedRequest {
@@ -105,15 +113,15 @@ impl Observer {
         }
         request.awaits_client = awaits;
         if awaits {
-            self.awaiting += 1;
+            self.awaiting_clients += 1;
         } else {
             request.sent = now;
-            self.awaiting -= 1;
+            self.awaiting_clients -= 1;
         }
     }
 
     /// Records that the head of a response has arrived.
-    pub(super) fn answered(&mut self, number: u64, status: u16, time: OriginTime, now: Moment) {
+    pub(super) fn note_head(&mut self, number: u64, status: u16, time: OriginTime, now: Moment) {
         self.await_client(number, false, now);
         let Some(request) = self.followed.get_mut(&number) else {
             return;
@@ -125,7 +133,7 @@ impl Observer {
     }
 
     /// Records that a request has left the origin.
-    pub(super) fn ended(&mut self, number: u64, end: RequestEnd, time: OriginTime, now: Moment) {
+    pub(super) fn note_end(&mut self, number: u64, end: RequestEnd, time: OriginTime, now: Moment) {
         self.await_client(number, false, now);
         let Some(FollowedRequest { sent, status, .. }) = self.followed.remove(&number) else {
             return;
@@ -168,7 +176,7 @@ impl OriginGate {
         state.note_blocked(now);
         let waited = waited(&state.blocked.times);
         state.observer = Some(Box::new(Observer {
-            read: (now, waited),
+            last_reading: (now, waited),
             waits: self.metrics.waits.counts(),
             ..Observer::default()
         }));
@@ -181,8 +189,8 @@ impl OriginGate {
         self.lock().observer = None;
     }
 
-    /// Returns what was observed since the last call; `None` if no experiment observes the gate.
-    pub(crate) fn observed(&self) -> Option<Observation> {
+    /// Returns the observations since the last call; `None` if no experiment observes the gate.
+    pub(crate) fn take_observation(&self) -> Option<Observation> {
         let waits = self.metrics.waits.counts();
         let mut state = self.lock();
         let now = clock::now();
@@ -193,17 +201,18 @@ impl OriginGate {
         let (departures, file) = (state.gate.departures(), state.file);
         let is_backed_off = state.is_backed_off(now);
         let observer = state.observer.as_mut()?;
-        let (read_at, waited_before) = mem::replace(&mut observer.read, (now, waited));
+        let (read_at, waited_before) = mem::replace(&mut observer.last_reading, (now, waited));
         let waited = waited.since(waited_before);
         let waits_before = mem::replace(&mut observer.waits, waits);
         let most_in_flight = mem::replace(&mut observer.most_in_flight, in_flight);
         Some(Observation {
             events: mem::take(&mut observer.events),
-            departures: departures.saturating_sub(observer.awaiting),
+            departures: departures.saturating_sub(observer.awaiting_clients),
             has_waited: waited.sum() >= now.since(read_at).mul_f64(ALL_THE_TIME),
             waited,
             file,
             wait: observer.waits.since(&waits_before).quantile(0.5),
+            // The last reading may have been at a time with fewer requests than now.
             most_in_flight: most_in_flight.max(in_flight),
             is_backed_off,
         })
@@ -215,6 +224,8 @@ impl OriginGate {
     }
 
     /// Calls `note` with the observer, if an experiment observes the gate.
+    ///
+    /// Cold: nearly always no experiment runs, and the caller has checked that before.
     #[cold]
     pub(super) fn observe(&self, note: impl FnOnce(&mut Observer, Moment)) {
         if let Some(observer) = &mut self.lock().observer {
@@ -233,53 +244,40 @@ mod tests {
         Moment::default() + Duration::from_millis(millis)
     }
 
-    fn millis(millis: u64) -> Duration {
-        Duration::from_millis(millis)
-    }
-
-    fn head(sent: u64, took: u64, status: u16) -> (Moment, AnswerEvent) {
-        let took = millis(took);
-        (at(sent), AnswerEvent::Head { took, status })
-    }
-
-    fn whole(sent: u64, took: u64) -> (Moment, AnswerEvent) {
-        let (took, status) = (millis(took), 200);
-        (at(sent), AnswerEvent::Whole { took, status })
-    }
-
-    fn abandoned(sent: u64, took: u64) -> (Moment, AnswerEvent) {
-        let (took, had_head) = (millis(took), false);
-        (at(sent), AnswerEvent::Abandoned { had_head, took })
+    /// Returns the events as text, each after the instant at which its request was sent.
+    fn texts(observer: &Observer) -> Vec<String> {
+        let events = observer.events.iter();
+        let text = events.map(|(sent, event)| format!("{:?}: {event:?}", sent.since(at(0))));
+        text.collect()
     }
 
     #[test]
     fn events_have_the_instant_at_which_their_request_was_sent() {
         let mut observer = Observer::default();
         for number in 1..=6 {
-            observer.sent(number, 6, at(number));
+            observer.note_departure(number, 6, at(number));
         }
-        observer.answered(1, 200, TIME, at(11));
-        observer.ended(1, RequestEnd::Whole, TIME, at(21));
-        observer.answered(2, 500, TIME, at(22));
-        observer.ended(2, RequestEnd::Failed, TIME, at(32));
-        observer.ended(3, RequestEnd::Failed, TIME, at(33));
-        observer.ended(4, RequestEnd::Abandoned, TIME, at(44));
-        observer.answered(5, 101, TIME, at(55));
-        observer.ended(5, RequestEnd::Abandoned, TIME, at(90));
+        observer.note_head(1, 200, TIME, at(11));
+        observer.note_end(1, RequestEnd::Whole, TIME, at(21));
+        observer.note_head(2, 500, TIME, at(22));
+        observer.note_end(2, RequestEnd::Failed, TIME, at(32));
+        observer.note_end(3, RequestEnd::Failed, TIME, at(33));
+        observer.note_end(4, RequestEnd::Abandoned, TIME, at(44));
+        observer.note_head(5, 101, TIME, at(55));
+        observer.note_end(5, RequestEnd::Abandoned, TIME, at(90));
         // Request 7 left before the observation began, and request 1 has ended.
-        observer.answered(7, 200, TIME, at(91));
-        observer.ended(1, RequestEnd::Whole, TIME, at(92));
-        let failed = |sent, had_head| (at(sent), AnswerEvent::Failed { had_head });
+        observer.note_head(7, 200, TIME, at(91));
+        observer.note_end(1, RequestEnd::Whole, TIME, at(92));
         let expected = [
-            head(1, 10, 200),
-            whole(1, 20),
-            head(2, 20, 500),
-            failed(2, true),
-            failed(3, false),
-            abandoned(4, 40),
-            head(5, 50, 101),
+            "1ms: Head { took: 10ms, status: 200 }",
+            "1ms: Whole { took: 20ms, status: 200 }",
+            "2ms: Head { took: 20ms, status: 500 }",
+            "2ms: Failed { had_head: true }",
+            "3ms: Failed { had_head: false }",
+            "4ms: Abandoned { had_head: false, took: 40ms }",
+            "5ms: Head { took: 50ms, status: 101 }",
         ];
-        assert_eq!(observer.events, expected);
+        assert_eq!(texts(&observer), expected);
         assert_eq!(observer.followed.keys().collect::<Vec<_>>(), [&6]);
     }
 
@@ -288,42 +286,42 @@ mod tests {
     fn the_time_of_the_client_is_not_counted() {
         let mut observer = Observer::default();
         for number in 1..=3 {
-            observer.sent(number, 3, at(0));
+            observer.note_departure(number, 3, at(0));
             observer.await_client(number, true, at(0));
         }
-        assert_eq!(observer.awaiting, 3, "they have not departed yet");
+        assert_eq!(observer.awaiting_clients, 3, "they have not departed yet");
         observer.await_client(1, false, at(5000));
         let mut time = OriginTime::NEW;
         time.uploaded(at(5000), false);
-        observer.answered(1, 200, time, at(5010));
+        observer.note_head(1, 200, time, at(5010));
         time.stop(at(5020));
         time.go_on(at(9020));
-        observer.ended(1, RequestEnd::Whole, time, at(9025));
+        observer.note_end(1, RequestEnd::Whole, time, at(9025));
         // Request 2 is answered after a part of its body; the client of request 3 disconnects.
         time.uploaded(at(6000), true);
-        observer.answered(2, 408, time, at(7000));
-        observer.ended(3, RequestEnd::Abandoned, time, at(8000));
-        assert_eq!((observer.awaiting, observer.followed.len()), (0, 1));
+        observer.note_head(2, 408, time, at(7000));
+        observer.note_end(3, RequestEnd::Abandoned, time, at(8000));
+        assert_eq!((observer.awaiting_clients, observer.followed.len()), (0, 1));
         let expected = [
-            head(5000, 10, 200),
-            whole(5000, 25),
-            head(7000, 0, 408),
-            abandoned(8000, 0),
+            "5s: Head { took: 10ms, status: 200 }",
+            "5s: Whole { took: 25ms, status: 200 }",
+            "7s: Head { took: 0ns, status: 408 }",
+            "8s: Abandoned { had_head: false, took: 0ns }",
         ];
-        assert_eq!(observer.events, expected);
+        assert_eq!(texts(&observer), expected);
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_followed_requests_and_their_events_are_bounded() {
         let mut observer = Observer::default();
         let many = MAX_FOLLOWED as u64 + 10;
         for number in 0..many {
-            observer.sent(number, 1, at(0));
+            observer.note_departure(number, 1, at(0));
         }
         assert_eq!(observer.followed.len(), MAX_FOLLOWED);
         for number in 0..many {
-            observer.answered(number, 200, TIME, at(1));
-            observer.ended(number, RequestEnd::Whole, TIME, at(2));
+            observer.note_head(number, 200, TIME, at(1));
+            observer.note_end(number, RequestEnd::Whole, TIME, at(2));
         }
         assert_eq!(observer.events.len(), MAX_EVENTS);
         assert!(observer.followed.is_empty());

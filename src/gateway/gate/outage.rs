@@ -1,4 +1,7 @@
 //! Outages of an origin: its gate releases no request until the origin can be reached again.
+//!
+//! Only an origin with `hold` in the file has outages: its requests wait for at most that time.
+//! `origin/outage` begins an outage, tries to reach the servers, and ends it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +28,8 @@ pub struct GateOutage {
 impl OriginGate {
     /// Begins an outage because of `error`: nothing leaves until [its end](Self::end_outage).
     ///
-    /// `version`: version of the settings under which the origin could not be reached. `origin`:
-    /// its name. Returns the number of the outage if it is a new one.
+    /// `version`: [version](Self::version) of the settings under which the origin could not be
+    /// reached. `origin`: its name. Returns the number of the outage; `None` if one lasts already.
     ///
     /// # Errors
     ///
@@ -60,10 +63,11 @@ impl OriginGate {
         Ok(Some(number))
     }
 
-    /// Records that the origin still cannot be reached.
+    /// Records that the origin still cannot be reached, with the error of the last attempt.
     ///
-    /// Returns whether the outage of this number lasts and requests wait for its end.
-    pub(crate) fn is_still_out(&self, number: u64, error: Option<OriginError>) -> bool {
+    /// `error`: `None` keeps the known one. Returns whether the outage of this number lasts and
+    /// requests wait for its end.
+    pub(crate) fn continue_outage(&self, number: u64, error: Option<OriginError>) -> bool {
         let state = self.lock();
         if state.outages != number || !state.gate.is_out() {
             return false;
@@ -105,7 +109,7 @@ impl OriginGate {
         }
     }
 
-    /// Returns whether requests wait for the end of an outage.
+    /// Returns whether an outage lasts.
     pub(crate) fn is_in_outage(&self) -> bool {
         self.outage.borrow().is_some()
     }
@@ -117,7 +121,7 @@ impl OriginGate {
 
     /// Puts a departed request that could not be sent back at the head of the queue.
     ///
-    /// On an error, the request keeps its permit.
+    /// Gives its permit back. On an error, the request keeps the permit.
     pub(super) fn put_back(
         self: &Arc<Self>,
         permit: &mut Permit,

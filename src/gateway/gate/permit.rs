@@ -1,4 +1,7 @@
-//! Permit of a request at the origin, and what is recorded until it ends.
+//! Permit of one request at the origin: the right to run there, until the request has ended.
+//!
+//! It also reports the result of the request to the gate's back-off (`backing_off`), and to the
+//! observer of an experiment (`observer`). `shared_permits` leases permits from other gateways.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,13 +22,13 @@ pub struct Permit {
     pub(super) number: u64,
     /// Cost of the request.
     pub(super) cost: u32,
-    /// Whether the permit was given back before this is dropped.
+    /// Whether the permit was given back. Then dropping this does nothing.
     pub(super) is_given_back: bool,
     /// Whether the last byte of the response has arrived.
     is_whole: Cell<bool>,
     /// Whether the origin was [quiet](limit::Gate::is_quiet) when the request departed.
     was_quiet: bool,
-    /// Record of the request in the back-off, until its result is reported.
+    /// Record of the request in the back-off. Taken when its result is reported.
     sent: Cell<Option<Sent>>,
     /// Clock of the request's time at the origin, which leaves out the time of its client.
     time: Cell<OriginTime>,
@@ -50,11 +53,12 @@ pub(crate) struct Load {
     pub(crate) is_lowered: bool,
 }
 
-/// Result of a request that the back-off does not know yet.
+/// Result of a request, to be reported to the back-off.
 pub(super) struct Unreported {
     pub(super) sent: Sent,
     pub(super) time: OriginTime,
     pub(super) cost: u32,
+    /// `None`: the client disconnected before an answer.
     pub(super) result: Option<OriginResult>,
 }
 
@@ -62,13 +66,15 @@ pub(super) struct Unreported {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRetryAfter;
 
-/// Result of a request at an origin. A request without one was abandoned by its client.
+/// Result of a request at an origin.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OriginResult {
+    /// The head of a response arrived.
     Answered {
         status: u16,
         retry_after: Option<Duration>,
     },
+    /// No server gave a response.
     Failed(Outcome),
 }
 
@@ -127,7 +133,7 @@ impl Permit {
     ) {
         self.failure.set(None);
         if self.gate.is_observed() {
-            (self.gate).observe(|it, now| it.answered(self.number, status, self.time.get(), now));
+            (self.gate).observe(|it, now| it.note_head(self.number, status, self.time.get(), now));
         }
         if let Some(sent) = self.sent.take() {
             let retry_after = retry_after().unwrap_or_else(|_invalid| {
@@ -145,6 +151,7 @@ impl Permit {
     /// Records how much of the time at the origin was the client's so far.
     pub(crate) fn note_time(&self, time: OriginTime) {
         let before = self.time.replace(time);
+        // The origin's clock is stopped while the client has to send or read more.
         let awaits = time.is_stopped();
         if before.is_stopped() == awaits {
             return;
@@ -185,7 +192,8 @@ impl Permit {
 
     /// Puts a request that could not be sent back at the head of the queue.
     ///
-    /// `key`: its key at the gate. `held_since`: instant at which it first could not be sent.
+    /// `key`: key of the request at the gate. `held_since`: instant at which the request first
+    /// could not be sent.
     ///
     /// # Errors
     ///
@@ -234,7 +242,7 @@ impl Drop for Permit {
         if !self.is_given_back {
             if self.gate.is_observed() {
                 let (end, time) = (self.end(), self.time.get());
-                (self.gate).observe(|it, now| it.ended(self.number, end, time, now));
+                (self.gate).observe(|it, now| it.note_end(self.number, end, time, now));
             }
             self.gate.give_back(self.take_unreported());
         }

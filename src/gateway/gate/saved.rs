@@ -1,4 +1,4 @@
-//! State of a gate that passes from one process to the next.
+//! State of a gate that passes from one process to the next, at a restart or an upgrade.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ pub struct SavedOriginGate {
 
 /// Returns a new number of a gate; `None` if this process has had too many gates.
 ///
-/// A waiter in a zone has the number of the gate to which it goes on.
+/// A waiter in a zone has the number of the gate that it joins next. So the gate's state can be
+/// saved with the requests that will still come from the zones.
 pub(super) fn next_destination() -> Option<DestinationId> {
     static LAST: AtomicU16 = AtomicU16::new(0);
     let next = |last: u16| last.checked_add(1);
@@ -39,7 +40,7 @@ impl OriginGate {
     /// Stops accepting requests, except ones that have waited in a zone. Waiters here still depart.
     ///
     /// Returns the state at `at`, an instant shortly before now. `to_come`: requests that still
-    /// wait in a zone and then come here. An override ends, because the next process follows its
+    /// wait in a zone and then come here. An override ends, because the next process follows the
     /// file.
     pub fn hand_over(self: &Arc<Self>, at: Moment, to_come: &[ExpectedRequest]) -> SavedOriginGate {
         self.set_override(None);

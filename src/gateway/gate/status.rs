@@ -1,4 +1,6 @@
-//! Status of a gate, for the API and the metrics.
+//! Status of a gate, for the API, the samples and the metrics.
+//!
+//! `report` makes JSON and metrics of it.
 
 use limit::{Class, Lowered, Rate};
 
@@ -8,9 +10,9 @@ use super::{
 use crate::time::clock;
 use crate::zone::StoreError;
 
-/// Status of a gate, for the API and the metrics.
+/// Status of a gate at one instant.
 #[derive(Clone, Debug)]
-pub struct GateState {
+pub struct GateStatus {
     /// Number of waiters.
     pub depth: usize,
     /// Number of departures since the gateway started.
@@ -21,7 +23,8 @@ pub struct GateState {
     pub sharing: Option<GateSharing>,
     /// Status of the shared permits; `None`: the permits are not shared.
     pub permits: Option<PermitSharing>,
-    /// Reason for which the back-off is not shared; `None`: it is, or it does not have to be.
+    /// Reason for which the back-off is not shared, though the file asks for it; `None`: there is
+    /// none.
     pub why_backs_off_alone: Option<StoreError>,
     /// Effective number of permits.
     pub max_in_flight: Option<usize>,
@@ -41,7 +44,7 @@ pub struct GateState {
 
 impl OriginGate {
     /// Returns the present status, with at most `keys` of the deepest keys.
-    pub fn state(&self, keys: usize) -> GateState {
+    pub fn status(&self, keys: usize) -> GateStatus {
         let deepest = self.deepest(keys);
         let mut state = self.lock();
         let now = clock::now();
@@ -51,8 +54,9 @@ impl OriginGate {
         let backing_off = state.backing_off.as_ref();
         let shared_backoff = backing_off.and_then(|it| it.shared.as_ref());
         let classes = state.gate.classes();
+        // A gate without configured classes has one class without a name.
         let named = classes.filter(|(class, _)| !class.name.is_empty());
-        GateState {
+        GateStatus {
             depth: state.gate.depth(),
             departures: state.gate.departures(),
             rate: limits.rate,
@@ -60,7 +64,7 @@ impl OriginGate {
             permits: state.permit_sharing(),
             why_backs_off_alone: shared_backoff.and_then(|it| it.caller.refusal.clone()),
             max_in_flight: limits.max_in_flight,
-            overridden: state.overridden.as_deref().cloned(),
+            overridden: state.gate_override.as_deref().cloned(),
             lowered: backing_off.map_or_else(Lowered::default, |it| it.backoff.lowered()),
             blocked: state.blocked.times,
             outage: self.outage.borrow().clone(),
@@ -69,20 +73,21 @@ impl OriginGate {
         }
     }
 
-    /// Returns the keys with the most waiters, deepest first, at most `most`.
+    /// Returns the keys with the most waiters, deepest first, at most `count`.
     ///
     /// With many keys the lock is released after each batch, so that departures go on meanwhile.
-    fn deepest(&self, most: usize) -> Vec<(KeyAtGate, usize)> {
+    fn deepest(&self, count: usize) -> Vec<(KeyAtGate, usize)> {
         const BATCH: usize = 1000;
         let mut deepest: Vec<(KeyAtGate, usize)> = Vec::new();
-        let mut next = Some((0, 0)).filter(|_| most > 0);
-        while let Some(from) = next {
-            next = self.lock().gate.depths(from, BATCH, |key, depth| {
+        // Where the next batch begins, as the gate has returned it; `None`: all keys were visited.
+        let mut next_batch = Some((0, 0)).filter(|_| count > 0);
+        while let Some(from) = next_batch {
+            next_batch = self.lock().gate.depths(from, BATCH, |key, depth| {
                 let rank = deepest.partition_point(|(_, known)| *known >= depth);
                 // Between two batches a key may have emptied and filled again.
                 let is_known = deepest.iter().any(|(known, _)| known == key);
-                if rank < most && !is_known {
-                    deepest.truncate(most - 1);
+                if rank < count && !is_known {
+                    deepest.truncate(count - 1);
                     deepest.insert(rank, (key.clone(), depth));
                 }
             });

@@ -1,7 +1,9 @@
-//! Tasks that call the store for a gate, one for each thing that the gate shares.
+//! Tasks that call Redis (the *store*) for a gate, one for each thing that the gate shares.
 //!
-//! Each task runs on the thread of one worker and calls for all workers. A [`Dialogue`] defines the
-//! calls of a task and the use of the replies.
+//! A gate can share its slots, its permits and its back-off with other gateways. Each task runs on
+//! the thread of one worker and calls for all workers. A [`Dialogue`] defines the calls of a task
+//! and the use of the replies: in `shared_rate`, `shared_permits` and `shared_backoff`. `sharing`
+//! starts the tasks.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, MutexGuard, Weak};
@@ -22,7 +24,7 @@ pub(super) trait Dialogue {
     type Call;
     type Reply;
 
-    /// Returns the gate's record of the task; `None`: the gate no longer shares this.
+    /// Returns the gate's record of the task; `None`: the gate no longer shares the thing.
     fn caller(state: &mut State) -> Option<&mut Caller>;
 
     /// Returns the call that is due `now`; `None`: no call is due.
@@ -51,6 +53,8 @@ pub(super) trait Dialogue {
 }
 
 /// Gate's record of a task that calls the store. Dropping it ends the task.
+///
+/// It is behind the gate's lock. The gate finds here whether it must wake the task.
 pub(super) struct Caller {
     store: Arc<StoreHealth>,
     /// Wakes the task. Also identifies it among other tasks.
@@ -59,7 +63,7 @@ pub(super) struct Caller {
     wakes_at: Option<Moment>,
     /// Whether the task waits for a reply.
     is_calling: bool,
-    /// Reason for which the last call had no reply; `None`: it had one.
+    /// Reason for which the last call had no reply; `None`: it had one, or there was no call.
     pub(super) refusal: Option<StoreError>,
 }
 
@@ -75,7 +79,7 @@ impl Caller {
     }
 
     /// Returns whether the task calls this store, through a link with the same settings.
-    pub(super) fn calls(&self, store: &Arc<StoreHealth>) -> bool {
+    pub(super) fn is_for(&self, store: &Arc<StoreHealth>) -> bool {
         Arc::ptr_eq(&self.store, store)
     }
 
@@ -93,8 +97,8 @@ impl Caller {
         }
     }
 
-    /// Records when the next call is due. Returns whether it is due `now`, and so begins.
-    pub(super) fn begins_call(&mut self, due: Option<Moment>, now: Moment) -> bool {
+    /// Records when the next call is due. Begins it and returns true if that is now or earlier.
+    pub(super) fn begin_if_due(&mut self, due: Option<Moment>, now: Moment) -> bool {
         self.is_calling = due.is_some_and(|due| due <= now);
         self.wakes_at = due.filter(|_| !self.is_calling);
         self.is_calling
@@ -107,9 +111,9 @@ impl Drop for Caller {
     }
 }
 
-/// Things that a gate can share with the gates of other gateways.
+/// Thing that a gate can share with the gates of other gateways.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Shared {
+pub(super) enum SharedThing {
     Slots,
     Permits,
     Backoff,
@@ -119,10 +123,11 @@ pub(super) enum Shared {
 pub(crate) struct StoreTask {
     pub(super) gate: Weak<OriginGate>,
     pub(super) origin: String,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedThing,
     /// Identifier of this gate in the cluster.
     pub(super) gateway: u64,
     pub(super) store: Arc<StoreHealth>,
+    /// Wakes the task; the same as in the gate's [`Caller`].
     wake: Arc<Notify>,
 }
 
@@ -130,7 +135,7 @@ impl StoreTask {
     pub(super) fn new(
         gate: &Arc<OriginGate>,
         origin: &config::Origin,
-        shared: Shared,
+        shared: SharedThing,
         gateway: u64,
         caller: &Caller,
     ) -> Self {
@@ -148,15 +153,15 @@ impl StoreTask {
     pub(super) fn key(&self) -> StoreKey {
         let origin = &self.origin;
         let (kind, form) = match self.shared {
-            Shared::Slots => ("gate", GRID_FORM),
+            SharedThing::Slots => ("gate", GRID_FORM),
             // The name of earlier versions: gateways of both share the pool.
-            Shared::Permits => ("places", PERMITS_FORM),
-            Shared::Backoff => ("backoff", BACKOFF_FORM),
+            SharedThing::Permits => ("places", PERMITS_FORM),
+            SharedThing::Backoff => ("backoff", BACKOFF_FORM),
         };
         let name = format!("{kind}:{origin}.{form}");
         // Calls for the back-off do not count in the metrics of the gate.
         let gate = self.gate.upgrade();
-        let gate = gate.filter(|_| !matches!(self.shared, Shared::Backoff));
+        let gate = gate.filter(|_| !matches!(self.shared, SharedThing::Backoff));
         let calls = gate.map(|gate| gate.metrics.claims());
         StoreKey::new(
             &self.store,
@@ -172,6 +177,7 @@ impl StoreTask {
         while let Some(next) = self.next::<D>() {
             let call = match next {
                 Ok(call) => call,
+                // No call is due yet.
                 Err(wakes_at) => {
                     self.wait_until(wakes_at).await;
                     continue;
@@ -183,13 +189,15 @@ impl StoreTask {
                 .await;
             let reply = called.unwrap_or_else(|_| Err(StoreError::Panicked));
             if self.hand_over::<D>(call, reply) {
-                while self.is_needed::<D>() && !key.is_back().await {}
+                while self.is_needed::<D>() && !key.wait_until_back().await {}
                 self.with_gate::<D, _>(|_, mut state| D::store_is_back(&mut state));
             }
         }
     }
 
-    /// Returns the next call, or the instant at which to check again; `None`: the task ends.
+    /// Returns the next call; `None`: the task ends.
+    ///
+    /// As the error if no call is due: the instant at which the task wakes by itself.
     fn next<D: Dialogue>(&self) -> Option<Result<D::Call, Option<Moment>>> {
         self.with_gate::<D, _>(|gate, mut state| {
             let call = D::next_call(gate, &mut state, clock::now());
@@ -227,8 +235,8 @@ impl StoreTask {
 
     /// Calls `act` with the locked gate.
     ///
-    /// Returns `None` without a call if the gate was dropped, or another task calls the store for
-    /// it.
+    /// Returns `None`, and does not call `act`, if the gate was dropped, or if another task calls
+    /// the store for the gate.
     fn with_gate<D: Dialogue, T>(
         &self,
         act: impl FnOnce(&Arc<OriginGate>, MutexGuard<'_, State>) -> T,

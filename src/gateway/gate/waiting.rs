@@ -1,4 +1,7 @@
 //! Waiter at a gate: waits for its slot and its permit, or gives up.
+//!
+//! The gate sends a *grant*, the permit with the instant of the slot, shortly before the slot. The
+//! waiter then waits for the slot with the pacer of its own worker.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,11 +33,12 @@ pub struct Waiting {
     is_dequeued: bool,
 }
 
-/// Position of a waiter, and the receiver of its grant.
+/// Seat of a waiter: its position in the queue, and the receiver of its grant.
 pub(super) struct Seat {
     position: GatePosition,
     /// Receiver of the grant. A permit in transit is given back when this is dropped.
     grant: oneshot::Receiver<Granted>,
+    /// Alarm of this thread, which counts the waiter until it has left the queue.
     alarm: Rc<ThreadAlarm>,
 }
 
@@ -99,10 +103,10 @@ impl Waiting {
         let (permit, due) = loop {
             let granted = if limits.hold.is_zero() {
                 let granted = timeout(limits.queue_timeout, &mut self.seat.grant).await;
-                granted.map_err(|_| self.timed_out(GateRejected::Timeout))?
+                granted.map_err(|_| self.timeout_error(GateRejected::Timeout))?
             } else {
                 // Boxed to keep the state of a waiting request small where no requests are held.
-                Box::pin(self.grant_or_outage(limits)).await?
+                Box::pin(self.wait_for_grant(limits)).await?
             };
             self.is_dequeued = true;
             let Ok(Granted { permit, due }) = granted else {
@@ -135,7 +139,9 @@ impl Waiting {
     }
 
     /// Waits for the grant. During an outage, waits at most as long as requests are held.
-    async fn grant_or_outage(
+    ///
+    /// Returns a `RecvError` if the gateway stops.
+    async fn wait_for_grant(
         &mut self,
         limits: WaitLimits,
     ) -> Result<Result<Granted, RecvError>, WaitError> {
@@ -151,29 +157,29 @@ impl Waiting {
                 granted = &mut self.seat.grant => return Ok(granted),
                 // The sender cannot be dropped before `self`: the gate owns it.
                 _ = outages.changed() => {}
-                () = sleep(until.since(now)) => return Err(self.given_up(reason, limits.hold)),
+                () = sleep(until.since(now)) => return Err(self.give_up_error(reason, limits.hold)),
             }
         }
     }
 
-    /// Returns the error of a waiter that gives up for this reason.
-    fn given_up(&self, reason: TimeoutReason, hold: Duration) -> WaitError {
+    /// Returns the error of a waiter that gives up for this reason. `hold`: that of the file.
+    fn give_up_error(&self, reason: TimeoutReason, hold: Duration) -> WaitError {
         let outage = self.gate.outage.borrow().clone();
         match (reason, outage) {
             (TimeoutReason::Hold, Some(GateOutage { error: last, .. })) => {
                 WaitError::Outage(OriginError::Outage { last, hold })
             }
-            (TimeoutReason::MaxWait, _) => self.timed_out(GateRejected::MaxWait),
+            (TimeoutReason::MaxWait, _) => self.timeout_error(GateRejected::MaxWait),
             // `Hold` without an outage: the outage has just ended, and no time is left for the
             // queue.
             (TimeoutReason::QueueTimeout | TimeoutReason::Hold, _) => {
-                self.timed_out(GateRejected::Timeout)
+                self.timeout_error(GateRejected::Timeout)
             }
         }
     }
 
     /// Returns the rejection of a waiter that waited for too long.
-    fn timed_out(&self, reason: GateRejected) -> WaitError {
+    fn timeout_error(&self, reason: GateRejected) -> WaitError {
         WaitError::Rejected(GateRejection {
             reason,
             retry_after: self.gate.predicted_wait(&self.share),

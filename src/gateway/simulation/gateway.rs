@@ -70,7 +70,7 @@ impl Gateway {
     /// Opens the gate of an origin. Tasks of this host call the store for it.
     fn open(&self, origin: &OriginPlan) -> Arc<OriginGate> {
         let settings = origin.settings(origin.rate);
-        let gate = OriginGate::of(&settings, None, Arc::default());
+        let gate = OriginGate::new(&settings, None, Arc::default());
         let gate = gate.expect("an origin with a gate");
         let store = Some(&self.store_health);
         for task in gate.begin_sharing(&settings, store, self.saved()) {
@@ -96,7 +96,7 @@ impl Gateway {
 
     /// Returns the share of an origin's rate that its gate passes; `None` before the start.
     pub(super) fn passed_share(&self, index: usize) -> Option<f64> {
-        let rate = self.gate(index)?.state(0).rate?;
+        let rate = self.gate(index)?.status(0).rate?;
         Some(rate.per_second() / self.scenario.origins[index].rate.per_second())
     }
 

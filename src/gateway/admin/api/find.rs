@@ -52,10 +52,10 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     let (author, now) = (Author::of(&request), clock::now());
     let example = r#"{"origin": "app", "slo": "p95<400ms, errors<0.5%", "from": "50r/s", "to": "400r/s"}, with step, min_step, confirm and wait"#;
     let body: FindBody = parse(&body, example)?;
-    let (origin, gate) = gates::find(&gateway, &body.origin)?;
+    let (origin, gate) = gates::find_gate(&gateway, &body.origin)?;
     let settings = body.settings()?;
     check(origin, &settings)?;
-    check_override(origin, gate.overridden().as_ref(), now)?;
+    check_override(origin, gate.override_in_force().as_ref(), now)?;
     let (by, what) = (author.shown(), body.describe());
     let running = find::start(&admin, settings, by.into(), (origin, gate));
     let running = running.ok_or_else(|| {
@@ -111,7 +111,7 @@ fn find_running(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refu
     if let Some(running) = admin.experiments.of(origin) {
         return Ok(running);
     }
-    gates::origin(&*admin.serving()?, origin)?;
+    gates::find_origin(&*admin.serving()?, origin)?;
     Err(reply::not_found(format!(
         "origin {origin:?} has had no experiment since the gateway started; POST /api/find starts one, and GET /api/find lists them"
     )))

@@ -92,7 +92,7 @@ impl Running {
             self.experiment.record(sent, event);
         }
         let is_stopping = || gateway.as_ref().is_some_and(|it| it.is_stopping());
-        let reason = match self.gate.overridden() {
+        let reason = match self.gate.override_in_force() {
             None => Some(AbortReason::Undone),
             Some(it) if !is_ours(&it) => Some(AbortReason::Overridden),
             Some(_) if now.since(self.renewed) >= OWNED_FOR => Some(AbortReason::OwnerLost),
@@ -132,7 +132,7 @@ impl Running {
             by: Arc::clone(&self.by),
             owner: Some(OWNER.into()),
         };
-        if !self.gate.renew(&requested) {
+        if !self.gate.renew_override(&requested) {
             self.gate.set_override(Some(requested));
         }
     }
@@ -156,7 +156,7 @@ fn observed(
     admin: &Admin,
     now: Moment,
 ) -> Option<(Vec<(Moment, AnswerEvent)>, Observed)> {
-    let seen = gate.observed()?;
+    let seen = gate.take_observation()?;
     let at_gate = Observed {
         departed: seen.departures,
         has_waited: seen.has_waited,

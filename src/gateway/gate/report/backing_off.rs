@@ -1,4 +1,8 @@
-//! Rule for a gate that backs off because its origin fails or is slow.
+//! Rule of the headline for a gate that backs off because its origin fails or is slow.
+//!
+//! A gate that *backs off* lowers its rate or its permits. `in_vain`: responses did not get faster
+//! with fewer permits. `kept`: therefore all permits are back. `grows`: responses are in time
+//! again, and the permits grow back.
 
 use limit::Rate;
 
@@ -28,6 +32,7 @@ pub(crate) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     } else {
         listed(&reduced_limits(gate))
     };
+    // Whether the origin is still in trouble or slow, or recovers.
     let trouble = trouble(recent, origin);
     let slower = slower(recent, origin, why.usual);
     // Permits also grow while there are no responses, which says nothing about the origin.
@@ -35,6 +40,7 @@ pub(crate) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     let is_fast = trouble.is_none() && has_answers && slower.is_none();
     let is_in_time = is_fast && grew(recent, origin);
     let recovers = is_in_time && why.reason.as_str() == "slow";
+    // Of several facts, the title has the one that users notice most.
     let title = if let Some((share, outcome)) = trouble {
         let causes = slower.into_iter().chain(Some(reduced.clone()));
         let causes: Vec<_> = causes.filter(|it| !it.is_empty()).collect();
@@ -68,14 +74,14 @@ pub(crate) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     } else {
         "The origin gets its full rate back once nearly all its answers are in time. More rate would not help."
     };
-    let share = trouble.map_or(0.0, |(share, _)| share);
+    let trouble_share = trouble.map_or(0.0, |(share, _)| share);
     let severity = if recovers {
         Severity::Fine
     } else {
-        Severity::bad_if(share >= 0.5)
+        Severity::bad_if(trouble_share >= 0.5)
     };
     Some(Finding {
-        weight: share,
+        weight: trouble_share,
         title,
         evidence,
         remedy: remedy.to_owned(),
@@ -84,16 +90,19 @@ pub(crate) fn backing_off(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     })
 }
 
-/// Share of an origin's requests that get no good response, and their outcome instead.
+/// Share of an origin's requests that get no good response, and what they get, as text.
+///
+/// `None`: the share is below [`TROUBLE`].
 fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static str)> {
     let rejected = rejected_at_gate(recent, origin);
     let codes = recent.counts(origin, |it| Some(&it.codes));
     let failed = recent.total(origin, |it| sum(&it.errors));
     let errors = failed + of_class(&codes, "5xx");
-    let all = sum(&rejected) + sum(&codes) + failed;
-    let share = part(sum(&rejected) + errors, all);
+    let rejections = sum(&rejected);
+    let all = rejections + sum(&codes) + failed;
+    let share = part(rejections + errors, all);
     let outcome = match most(&rejected).map(Plain::as_str) {
-        _ if errors > sum(&rejected) => "get an error",
+        _ if errors > rejections => "get an error",
         // The status of these rejections is `reject_status`.
         Some("queue") => "are rejected",
         _ => "get 503",
@@ -101,7 +110,9 @@ fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static 
     (share >= TROUBLE).then_some((share, outcome))
 }
 
-/// Sentence for a latency that is clearly longer than usual, or for missing responses.
+/// Text for a latency that is clearly longer than usual, or for missing responses.
+///
+/// `usual`: mean latency before the back-off, in seconds.
 fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Option<String> {
     let (name, usual) = (&origin.name, usual?);
     let before = seconds(usual);
@@ -121,7 +132,7 @@ fn slower(recent: &Recent<'_>, origin: &OriginSample, usual: Option<f64>) -> Opt
 
 /// Returns whether the permits of a gate grow, or grew a moment ago.
 ///
-/// A few slow responses to earlier requests stop the growth for one window.
+/// A few slow responses to earlier requests may stop the growth for a moment.
 fn grew(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     let grows = |it: &OriginSample| it.gate.as_ref()?.backing_off.as_ref().map(|it| it.grows);
     recent.lately(origin, |it| grows(it).unwrap_or_default().into()) > 0
@@ -135,11 +146,11 @@ fn reduced_limits(gate: &GateSample) -> Vec<String> {
     let permits = overridden.and_then(|it| it.max_in_flight);
     let permits = permits.map(|it| it.get() as u64);
     let permits = permits.or(gate.max_in_flight.file);
-    let lower_rate = gate.rate.now.zip(rate).filter(|(now, whole)| now < whole);
+    let lower_rate = gate.rate.now.zip(rate).filter(|(now, full)| now < full);
     let lower_permits = gate.max_in_flight.now.zip(permits);
-    let lower_permits = lower_permits.filter(|(now, whole)| now < whole);
+    let lower_permits = lower_permits.filter(|(now, full)| now < full);
     let pace = |rate| rate_pace(gate, rate);
-    let rate = lower_rate.map(|(now, whole)| format!("{} of {}", pace(now), pace(whole)));
-    let permits = lower_permits.map(|(now, whole)| format!("{now} of {whole} permits"));
+    let rate = lower_rate.map(|(now, full)| format!("{} of {}", pace(now), pace(full)));
+    let permits = lower_permits.map(|(now, full)| format!("{now} of {full} permits"));
     rate.into_iter().chain(permits).collect()
 }

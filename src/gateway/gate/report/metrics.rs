@@ -1,41 +1,43 @@
-//! Metrics of the origins' gates.
+//! Metrics of the origins' gates, written when `/metrics` is read.
+//!
+//! `status/exposition/families.txt` has their types and help texts.
 
 use config::Origin;
 use limit::Rate;
 
 use super::sample::ConfiguredAndEffective;
-use crate::gate::{BlockedBy, GateSharing, GateState, OriginGate, PermitSharing, report};
+use crate::gate::{BlockedBy, GateSharing, GateStatus, OriginGate, PermitSharing, report};
 use crate::http::gateway::Gateway;
 use crate::overrides::overridden_names;
 use crate::status::exposition::table::{Series, Table, labels};
 
-/// A gate with its state at one instant.
+/// A gate with its status at one instant.
 struct GateNow<'g> {
     origin: &'g Origin,
     gate: &'g OriginGate,
-    state: GateState,
+    status: GateStatus,
 }
 
 /// Writes the metrics of all gates.
 pub(crate) fn write(out: &mut String, gateway: &Gateway) {
     let gates = gateway.origins().iter().filter_map(|origin| {
         let (gate, origin) = (origin.gate()?, origin.settings());
-        let state = gate.state(0);
+        let status = gate.status(0);
         let now = GateNow {
             origin,
             gate,
-            state,
+            status,
         };
         Some((labels(&[("origin", &origin.name)]), now))
     });
     let gates: Vec<_> = gates.collect();
-    let sharing = gates
-        .iter()
-        .filter_map(|(name, it)| Some((name.clone(), it.state.sharing.as_ref()?)));
+    let sharing = gates.iter();
+    let sharing =
+        sharing.filter_map(|(name, it)| Some((name.clone(), it.status.sharing.as_ref()?)));
     write_sharing(&mut Table::new(out, sharing));
-    let permits = gates
-        .iter()
-        .filter_map(|(name, it)| Some((name.clone(), it.state.permits.as_ref()?)));
+    let permits = gates.iter();
+    let permits =
+        permits.filter_map(|(name, it)| Some((name.clone(), it.status.permits.as_ref()?)));
     write_permits(&mut Table::new(out, permits));
     let mut table = Table::new(out, gates);
     write_queue_and_limits(&mut table);
@@ -44,29 +46,32 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
 
 /// Writes the waiters of gates, and the limits for which they wait.
 fn write_queue_and_limits(table: &mut Table<'_, GateNow<'_>>) {
-    table.value("drip_origin_queue_depth", |it| it.state.depth);
+    table.value("drip_origin_queue_depth", |it| it.status.depth);
     table.write("drip_origin_class_queue_depth", |it, series| {
-        let classes = it.state.classes.iter();
+        let classes = it.status.classes.iter();
         series.each("class", classes.map(|(class, depth)| (&*class.name, depth)));
     });
     table.durations("drip_origin_queue_wait_seconds", |it| {
         &it.gate.metrics().waits.histogram
     });
     table.each("drip_origin_blocked_seconds_total", "by", |it| {
-        BlockedBy::ALL.map(|by| (by.label(), it.state.blocked[by as usize].as_secs_f64()))
+        BlockedBy::ALL.map(|by| (by.label(), it.status.blocked[by as usize].as_secs_f64()))
     });
     table.write("drip_origin_rate", |it, series| {
-        configured_and_effective(series, report::rate(it.origin, &it.state, Rate::per_second));
+        configured_and_effective(
+            series,
+            report::rate(it.origin, &it.status, Rate::per_second),
+        );
     });
     table.write("drip_origin_in_flight_limit", |it, series| {
-        configured_and_effective(series, report::max_in_flight(it.origin, &it.state));
+        configured_and_effective(series, report::max_in_flight(it.origin, &it.status));
     });
     table.each("drip_origin_override", "kind", |it| {
-        overridden_names(it.state.overridden.as_ref())
+        overridden_names(it.status.overridden.as_ref())
     });
 }
 
-/// Writes the configured and the effective value of a setting.
+/// Writes the configured and the effective value of a setting, under the label `of`.
 fn configured_and_effective<V: std::fmt::Display>(
     series: &mut Series,
     setting: ConfiguredAndEffective<V>,
@@ -75,7 +80,7 @@ fn configured_and_effective<V: std::fmt::Display>(
     series.each(
         "of",
         both.into_iter()
-            .filter_map(|(of, value)| Some((of, value?))),
+            .filter_map(|(label, value)| Some((label, value?))),
     );
 }
 

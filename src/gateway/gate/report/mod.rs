@@ -1,4 +1,7 @@
 //! Status of the origins' gates, as the API and the live samples show it.
+//!
+//! The functions make the types of `sample`. `sampler` takes a sample once a second. `rules`,
+//! `permits` and `backing_off` are the rules of the headline, `metrics` the metrics.
 
 pub(crate) mod backing_off;
 pub(crate) mod metrics;
@@ -13,7 +16,7 @@ use config::{self, BackoffMode};
 use limit::{Class, Cut, Lowered, Moment, Rate, show_duration};
 
 use self::sample::{ConfiguredAndEffective, RefusedOperation};
-use super::{BlockedBy, BlockedTimes, GateOutage, GateState, KeyAtGate, PermitSharing};
+use super::{BlockedBy, BlockedTimes, GateOutage, GateStatus, KeyAtGate, PermitSharing};
 use crate::http::gateway::Gateway;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::BackoffReason;
@@ -30,26 +33,26 @@ pub(crate) fn classes(classes: &[(Class, usize)]) -> Vec<sample::GateClass> {
     classes.iter().map(sample).collect()
 }
 
-/// Configured and effective rate, each formatted by `show`.
+/// Configured and effective rate, each converted by `show`.
 pub(crate) fn rate<T>(
     origin: &config::Origin,
-    state: &GateState,
+    status: &GateStatus,
     show: impl Fn(Rate) -> T,
 ) -> ConfiguredAndEffective<T> {
     ConfiguredAndEffective {
         file: origin.rate.map(&show),
-        now: state.rate.map(&show),
+        now: status.rate.map(&show),
     }
 }
 
 /// Configured and effective maximum of requests in flight.
 pub(crate) fn max_in_flight(
     origin: &config::Origin,
-    state: &GateState,
+    status: &GateStatus,
 ) -> ConfiguredAndEffective<u64> {
     ConfiguredAndEffective {
         file: origin.permits().map(|most| most.get() as u64),
-        now: state.max_in_flight.map(|most| most as u64),
+        now: status.max_in_flight.map(|most| most as u64),
     }
 }
 
@@ -78,8 +81,10 @@ pub(crate) fn permits_status(
 }
 
 /// Operation that the store refuses a gate; the most costly refusal first.
-pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<sample::GateRefused> {
+pub(crate) fn refused(origin: &config::Origin, status: &GateStatus) -> Option<sample::GateRefused> {
+    // `part`: share of the gate in the rate or the permits, without the store.
     let refused = |operation, part, why: Option<&StoreError>| {
+        // Without an answer, the store is out and has refused nothing.
         let why = why.filter(|why| why.is_answer())?;
         Some(sample::GateRefused {
             operation,
@@ -88,18 +93,19 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<samp
             remedy: why.remedy().into(),
         })
     };
-    let slots = state.sharing.as_ref().and_then(|sharing| {
+    let slots = status.sharing.as_ref().and_then(|sharing| {
         let why = sharing.why_alone.as_ref();
         refused(RefusedOperation::Slots, sharing.part, why)
     });
-    let permits = state.permits.as_ref().and_then(|sharing| {
+    let permits = status.permits.as_ref().and_then(|sharing| {
         let most = origin.shared_permits()?.get();
         let part = sharing.alone.unwrap_or(0) as f64 / most as f64;
         let why = sharing.why_out.as_ref().filter(|_| sharing.is_out);
         refused(RefusedOperation::Permits, part, why)
     });
-    let why = state.why_backs_off_alone.as_ref();
+    let why = status.why_backs_off_alone.as_ref();
     let backoff = refused(RefusedOperation::Backoff, 1.0, why);
+    // A gate that starts no request costs most, then one with a part of the rate or the permits.
     let starts_nothing = permits.as_ref().is_some_and(|it| it.part == 0.0);
     let first = if starts_nothing {
         permits
@@ -109,7 +115,7 @@ pub(crate) fn refused(origin: &config::Origin, state: &GateState) -> Option<samp
     first.or(backoff)
 }
 
-/// Name of an origin's gate in the log and the history of changes.
+/// Name of an origin's gate in the log and in the history of changes.
 pub(crate) fn subject(origin: &str) -> String {
     format!("origins.{origin}")
 }
@@ -182,7 +188,8 @@ pub(crate) fn backing_off(
         let text = format!("no request leaves for {left:.1} s{source}");
         (BackoffReason::RetryAfter, text)
     });
-    let counted = |reason, cut: &Cut, what| {
+    // Text for a cut: how many of the last answers were bad, and in which way.
+    let describe_cut = |reason, cut: &Cut, what| {
         let Cut { bad, answers, .. } = *cut;
         let elsewhere = if cut.is_elsewhere {
             " to another gateway"
@@ -193,13 +200,13 @@ pub(crate) fn backing_off(
         (reason, text)
     };
     let rate = lowered.rate.as_ref();
-    let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));
+    let rate = rate.map(|(_, cut)| describe_cut(BackoffReason::Trouble, cut, "trouble"));
     let permits = lowered.max_in_flight.as_ref();
-    let permits = permits.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
-    let in_vain = "fewer at once did not make it faster".to_owned();
-    let kept = lowered.is_kept.then_some((BackoffReason::Slow, in_vain));
+    let permits = permits.map(|cut| describe_cut(BackoffReason::Slow, cut, "slow"));
+    let text = "fewer at once did not make it faster".to_owned();
+    let in_vain = lowered.is_kept.then_some((BackoffReason::Slow, text));
     let is_lower = pause.is_some() || rate.is_some() || permits.is_some();
-    let reasons = [pause, rate, permits, kept].into_iter().flatten();
+    let reasons = [pause, rate, permits, in_vain].into_iter().flatten();
     let reasons: Vec<_> = reasons.collect();
     let texts: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
     Some(sample::BackingOff {

@@ -1,4 +1,7 @@
-//! Rules for the holders of the permits that requests wait for: other gateways, or a slow client.
+//! Who holds the permits that requests wait for: other gateways, or a slow client.
+//!
+//! A permit is the right to run one request at an origin, or one request of a key. These functions
+//! make sentences for the rules of gates, origins and zones.
 
 use super::sample::GateSample;
 use crate::origin::Phase;
@@ -8,7 +11,7 @@ use crate::status::headline::words::{is, seconds, sentence, whole};
 use crate::status::plain::Plain;
 use crate::zone::report::sample::{FullKey, ZoneSample};
 
-/// Sentence about the client with at least half of the requests in flight, after a blank.
+/// Sentence about the client with at least half of the requests in flight. Begins with a blank.
 pub(crate) fn held_by(origin: &OriginSample) -> Option<String> {
     holder(origin).map(holder_sentence)
 }
@@ -17,11 +20,11 @@ pub(crate) fn held_by(origin: &OriginSample) -> Option<String> {
 ///
 /// Rejections are counted for some seconds after the client has disconnected.
 pub(crate) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<(String, String)> {
-    let slow = |it| {
-        let holder = holder(it)?;
+    let slow_holder = |sample| {
+        let holder = holder(sample)?;
         matches!(holder.phase, Phase::Upload | Phase::Reader).then_some(holder)
     };
-    let holder = recent.latest_or_before(origin, slow)?;
+    let holder = recent.latest_or_before(origin, slow_holder)?;
     let name = &origin.name;
     let remedy = if holder.phase == Phase::Upload {
         format!(
@@ -35,7 +38,7 @@ pub(crate) fn slow_client(recent: &Recent<'_>, origin: &OriginSample) -> Option<
     Some((holder_sentence(holder), remedy))
 }
 
-/// Sentence for the requests of a client.
+/// Sentence for the requests of a client. Begins with a blank.
 fn holder_sentence(holder: &Holder) -> String {
     let Holder { client, route, .. } = holder;
     let why = match holder.phase {
@@ -61,8 +64,9 @@ const LEASED_SOON: &str = "There is nothing to do: permits are leased within 3 s
 
 /// Reason why requests wait for permits that gateways share.
 pub(crate) struct PermitShortage {
+    /// Sentence about where the permits are.
     pub(crate) evidence: String,
-    /// `None`: a higher total would help.
+    /// Remedy; `None`: to raise the total, which the caller advises.
     pub(crate) remedy: Option<String>,
 }
 
@@ -77,7 +81,7 @@ pub(crate) fn permit_shortage(
     if !waits_for_permits(recent, origin).unwrap_or(all_are_used) {
         return None;
     }
-    let (of, here) = (whole(permits.of), whole(permits.held));
+    let (all, here) = (whole(permits.of), whole(permits.held));
     let (unknown, withheld) = (whole(permits.unknown), whole(permits.withheld));
     Some(if permits.alone {
         let reason = permits.reason.as_ref().map_or("", Plain::as_str);
@@ -94,7 +98,7 @@ pub(crate) fn permit_shortage(
     } else if permits.unknown > 0 {
         PermitShortage {
             evidence: format!(
-                "Redis does not know yet who has {unknown} of {of} permits: the pool is new, or Redis has lost its state."
+                "Redis does not know yet who has {unknown} of {all} permits: the pool is new, or Redis has lost its state."
             ),
             remedy: Some(LEASED_SOON.to_owned()),
         }
@@ -102,7 +106,7 @@ pub(crate) fn permit_shortage(
         let leased = whole(permits.leased);
         PermitShortage {
             evidence: format!(
-                "{withheld} of {of} permits {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {leased}, this one {here}.",
+                "{withheld} of {all} permits {} withheld for a gateway that has vanished, as its requests may still run at the origin. Gateways that are there have {leased}, this one {here}.",
                 is(permits.withheld)
             ),
             remedy: Some(format!(
@@ -113,13 +117,13 @@ pub(crate) fn permit_shortage(
     } else {
         let others = whole(permits.leased.saturating_sub(permits.held));
         PermitShortage {
-            evidence: format!("This gateway has {here} of {of} permits, other gateways {others}."),
+            evidence: format!("This gateway has {here} of {all} permits, other gateways {others}."),
             remedy: None,
         }
     })
 }
 
-/// Returns whether requests waited for permits rather than for the pace; `None` if for neither.
+/// Returns whether requests waited longer for permits than for their slots; `None`: for neither.
 pub(crate) fn waits_for_permits(recent: &Recent<'_>, origin: &OriginSample) -> Option<bool> {
     recent.latest(origin, |it| {
         let blocked = &it.gate.as_ref()?.blocked;
@@ -141,18 +145,18 @@ pub(crate) fn full_key<'r>(recent: &Recent<'r>, zone: &ZoneSample) -> Option<&'r
 
 /// Sentence for the holders of a key's permits.
 pub(crate) fn whereabouts(full: &FullKey) -> String {
-    let (key, of, here) = (&full.key, whole(full.of), whole(full.here));
+    let (key, all, here) = (&full.key, whole(full.of), whole(full.here));
     let others = whole(full.elsewhere.saturating_sub(full.withheld));
     if full.withheld > 0 {
         let (withheld, is) = (whole(full.withheld), is(full.withheld));
         return format!(
-            "Of {of} permits of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {others} at other gateways."
+            "Of {all} permits of {key}, {withheld} {is} withheld for a gateway that has vanished, as its requests may still run; {here} run here, {others} at other gateways."
         );
     }
-    format!("Of {of} permits of {key}, {here} are in use here, {others} at other gateways.")
+    format!("Of {all} permits of {key}, {here} are in use here, {others} at other gateways.")
 }
 
-/// Remedy for a key that has all its permits.
+/// Remedy for a key whose permits are all used or withheld.
 pub(crate) fn remedy_of_full(full: &FullKey) -> String {
     withheld_of_full(full).unwrap_or_else(|| {
         format!(

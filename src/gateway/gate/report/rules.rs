@@ -1,10 +1,12 @@
-//! Rules for the gates of origins: a network that crowds one, rejections, and queues.
+//! Rules of the headline for the gates of origins: a network that crowds one, rejections, queues.
 //!
-//! `permits` finds the cause of waits at a gate. `backing_off` handles a gate that backs off.
+//! A rule reads the samples of the last seconds, and returns a finding if something is wrong: what,
+//! the evidence, and the remedy. `permits` finds who has the permits that requests wait for.
+//! `backing_off` has the rule for a gate that backs off.
 
 use std::collections::BTreeMap;
 
-use super::permits::{held_by, permit_shortage, slow_client, waits_for_permits};
+use super::permits::{PermitShortage, held_by, permit_shortage, slow_client, waits_for_permits};
 use super::sample::GateSample;
 use crate::origin::report::sample::OriginSample;
 use crate::status::headline::finding::{Cause, Finding, Severity, Suspicion};
@@ -47,6 +49,7 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let rejections = sum(&rejected);
     let requests = rejections + recent.ended_at_origin(origin);
     let reason = most(&rejected)?.as_str();
+    // Meaning of the label of the most frequent reason.
     let why = match reason {
         "queue" => "a key has as many requests waiting as `queue` allows",
         "max_queue" => "as many requests wait as `max_queue` allows",
@@ -66,8 +69,8 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     let setting = binding_setting(recent, origin, gate);
     let is_stopped = is_paused(gate) || reason == "outage";
     let shortage = permit_shortage(recent, origin, gate).filter(|_| !is_stopped);
-    let lacks = shortage.as_ref();
-    let lacks = lacks.map_or(String::new(), |it| format!(" {}", it.evidence));
+    let sentence = |it: &PermitShortage| format!(" {}", it.evidence);
+    let shortage_evidence = shortage.as_ref().map_or(String::new(), sentence);
     let slow_client = slow_client(recent, origin).filter(|_| !is_stopped);
     let (slow_client_evidence, client_remedy) = slow_client.unzip();
     let slow_client_evidence = slow_client_evidence.unwrap_or_default();
@@ -96,7 +99,7 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
             pace(part(rejections, 1) / recent.seconds())
         ),
         evidence: format!(
-            "{}: {why}.{slow_client_evidence}{deepest}{lacks}",
+            "{}: {why}.{slow_client_evidence}{deepest}{shortage_evidence}",
             recent.share_of(rejections, requests, "request")
         ),
         remedy,
@@ -106,10 +109,11 @@ pub(crate) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
     })
 }
 
-/// Returns whether the remedy begins with reverting the last change of the file.
+/// Returns the part of the file's last change in a finding.
 ///
-/// `Suspected`: it does. `Named`: the change is only shown as evidence, because requests wait for
-/// something that no field of the file sets: `has_other_cause`.
+/// `Suspected`: the remedy begins with reverting the change. `Named`: the change is only shown as
+/// evidence, because requests wait for something that no field of the file sets
+/// (`has_other_cause`).
 fn suspicion(has_other_cause: bool) -> Suspicion {
     if has_other_cause {
         Suspicion::Named
@@ -135,9 +139,11 @@ pub(crate) fn binding_setting(
         };
         format!("`max_in_flight`, which is {it}{scope}")
     });
+    // The setting that requests wait for, or the only one that the file has.
     match (waits_for_permits(recent, origin), rate, permits) {
         (Some(true), _, Some(permits)) | (_, None, Some(permits)) => permits,
         (Some(false), Some(rate), _) | (_, Some(rate), None) => rate,
+        // The gate has both, and no request has waited for either.
         _ => "`rate` or `max_in_flight`".to_owned(),
     }
 }
@@ -149,11 +155,12 @@ pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
         return None;
     }
     let name = &origin.name;
+    // `raise`: the advice to raise a limit, which holds if there is no other remedy.
     let (cause, other_remedy, raise) = if let Some(it) = permit_shortage(recent, origin, gate) {
-        let raise = more_permits(origin, gate, " for all gateways");
+        let raise = advise_more_permits(origin, gate, " for all gateways");
         (it.evidence, it.remedy, raise)
     } else {
-        let (evidence, raise) = waited_for(origin, gate);
+        let (evidence, raise) = explain_own_limits(origin, gate);
         (evidence, None, raise)
     };
     let (slow_client_evidence, client_remedy) = slow_client(recent, origin).unzip();
@@ -182,36 +189,37 @@ pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
 
 /// Returns whether requests wait long at a gate.
 ///
-/// While no request departs, there is no wait to measure. Then a queue in all of these seconds
-/// counts as long.
+/// While no request departs, there is no wait to measure. Then a queue that was never empty in the
+/// last seconds counts as a long wait.
 fn waits_long(recent: &Recent<'_>, origin: &OriginSample) -> bool {
     let gate = |it: &OriginSample| it.gate.as_ref().map(|gate| (gate.depth, gate.wait_p99));
     let wait = recent.longest(origin, |it| gate(it)?.1);
-    let was_empty = recent.total(origin, |it| {
+    let seconds_without_queue = recent.total(origin, |it| {
         u64::from(gate(it).is_none_or(|(depth, _)| depth == 0))
     });
-    wait.map_or(was_empty == 0, |wait| wait >= LONG_WAIT)
+    wait.map_or(seconds_without_queue == 0, |wait| wait >= LONG_WAIT)
 }
 
-/// Evidence and remedy for a queue at this gateway's own limits, not at a shared pool.
+/// Explains a queue at this gateway's own limits, not at a shared pool.
 ///
 /// Returns the evidence, and the advice to raise a limit.
-fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
-    let (name, busy) = (&origin.name, origin.in_flight);
+fn explain_own_limits(origin: &OriginSample, gate: &GateSample) -> (String, String) {
+    let (name, in_flight) = (&origin.name, origin.in_flight);
     let own_maximum = gate.max_in_flight.now.filter(|_| gate.permits.is_none());
     // Number of permits in use, and their maximum.
     let permits_in_use = match (&gate.permits, own_maximum) {
         (Some(permits), _) => Some((permits.in_use, permits.held)),
-        (None, most) => most.map(|most| (busy, most)),
+        (None, most) => most.map(|most| (in_flight, most)),
     };
-    match (own_maximum.filter(|most| busy >= *most), gate.rate.now) {
+    let reached_maximum = own_maximum.filter(|most| in_flight >= *most);
+    match (reached_maximum, gate.rate.now) {
         (Some(most), _) => (
             format!("All {most} permits at the origin are taken."),
-            more_permits(origin, gate, ""),
+            advise_more_permits(origin, gate, ""),
         ),
         (None, Some(rate)) => {
-            let permits = permits_in_use.map_or(String::new(), |(busy, most)| {
-                format!(" More `max_in_flight` would not help: {busy} of {most} permits are taken.")
+            let permits = permits_in_use.map_or(String::new(), |(used, most)| {
+                format!(" More `max_in_flight` would not help: {used} of {most} permits are taken.")
             });
             (
                 format!("They leave one by one, {}.", rate_pace(gate, rate)),
@@ -226,7 +234,7 @@ fn waited_for(origin: &OriginSample, gate: &GateSample) -> (String, String) {
 }
 
 /// Advice to raise the permits of an origin. `scope`: " for all gateways", or empty for this one.
-fn more_permits(origin: &OriginSample, gate: &GateSample, scope: &str) -> String {
+fn advise_more_permits(origin: &OriginSample, gate: &GateSample, scope: &str) -> String {
     let most = gate.max_in_flight.now.unwrap_or_default();
     let rate = gate.rate.now;
     format!(
@@ -242,10 +250,10 @@ pub(crate) fn rejected_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> BT
 }
 
 /// Formats a part of a gate's rate, in requests, or in units if requests have costs.
-pub(crate) fn rate_pace(gate: &GateSample, a_second: f64) -> String {
+pub(crate) fn rate_pace(gate: &GateSample, per_second: f64) -> String {
     if gate.costs {
-        pace_of_units(a_second)
+        pace_of_units(per_second)
     } else {
-        pace(a_second)
+        pace(per_second)
     }
 }

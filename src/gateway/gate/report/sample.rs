@@ -1,4 +1,7 @@
-//! Types of the JSON of gates.
+//! Types of the JSON of gates: what `/api/live` and the live page get of each, once a second.
+//!
+//! A *permit* is the right to run one request at the origin; a *slot* is an instant at which one
+//! may leave for it; a *waiter* waits for both. The *store* is Redis, through which gateways share.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +16,7 @@ use crate::status::plain::Plain;
 pub struct GateRefused {
     /// Refused operation.
     pub operation: RefusedOperation,
-    /// Share of the gate in the rate or in the permits, from 0 to 1.
+    /// Part of the rate or of the permits that the gate uses alone, from 0 to 1.
     pub part: f64,
     /// Reason.
     pub reason: Plain,
@@ -50,7 +53,7 @@ pub struct GateClass {
     pub class: Plain,
     /// Weight of the class: its share of the slots relative to other classes.
     pub weight: u32,
-    /// Number of its waiters.
+    /// Number of waiters of the class.
     pub queue_depth: u64,
 }
 
@@ -114,7 +117,7 @@ pub struct GateSample {
     pub wait_p99: Option<f64>,
     /// Clients that disconnected after they had waited here for at least 0.1 s.
     pub left: u64,
-    /// Median of their waits, in seconds.
+    /// Median of the waits of these clients, in seconds.
     pub left_after: Option<f64>,
     /// Override in force.
     #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
@@ -146,7 +149,7 @@ pub struct GateKeySample {
     /// Plan of the key; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plain>,
-    /// Number of its waiters.
+    /// Number of waiters of the key.
     pub depth: u64,
 }
 

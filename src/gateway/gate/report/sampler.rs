@@ -1,4 +1,4 @@
-//! Sample of an origin's gate.
+//! Takes the sample of an origin's gate: its status, and its counts of the last second.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +23,8 @@ const DEEPEST: usize = 5;
 #[derive(Default)]
 pub(crate) struct Gates(Before<String, Counted>);
 
+/// Counts of a gate since it exists, whose growth in a second is in the sample.
+///
 /// Rejections and blocked seconds, each by reason; waits, and waits of disconnected clients.
 type Counted = (Labelled, BTreeMap<Plain, f64>, Counts, Counts);
 
@@ -32,7 +34,7 @@ impl Gates {
         self.0.begin();
     }
 
-    /// Sample of an origin's gate for the last second.
+    /// Takes the sample of an origin's gate for the last second.
     pub(crate) fn sample(
         &mut self,
         gateway: &Gateway,
@@ -40,45 +42,41 @@ impl Gates {
         gate: &OriginGate,
     ) -> GateSample {
         let settings = origin.settings();
-        let state = gate.state(DEEPEST);
+        let status = gate.status(DEEPEST);
         let now = (
             counted(gate.metrics().rejections.each()),
-            report::blocked_seconds(&state.blocked),
+            report::blocked_seconds(&status.blocked),
             gate.metrics().waits.counts(),
             gate.metrics().disconnects.counts(),
         );
         let (rejected, blocked, waits, disconnects) = self.0.since(settings.name.clone(), now);
         let Disconnects { left, left_after } = Disconnects::of(&disconnects);
+        let permits = status.permits.as_ref();
+        let deepest = status.deepest.iter().map(|(key, depth)| GateKeySample {
+            key: report::key_name(gateway, key),
+            plan: report::plan(gateway, key),
+            depth: *depth as u64,
+        });
         GateSample {
-            depth: state.depth as u64,
-            departures: state.departures,
-            rate: report::rate(settings, &state, Rate::per_second),
+            depth: status.depth as u64,
+            departures: status.departures,
+            rate: report::rate(settings, &status, Rate::per_second),
             costs: gateway.settings().has_costs(&settings.name),
-            max_in_flight: report::max_in_flight(settings, &state),
+            max_in_flight: report::max_in_flight(settings, &status),
             rejected,
             blocked,
             wait_p50: waits.quantile(0.5).map(seconds),
             wait_p99: waits.quantile(0.99).map(seconds),
             left,
             left_after,
-            overridden: state.overridden.clone(),
-            backing_off: report::backing_off(settings, &state.lowered, clock::now()),
-            outage: report::outage(settings, state.outage.as_ref(), clock::now()),
-            refused: report::refused(settings, &state),
-            permits: state
-                .permits
-                .as_ref()
-                .map(|it| report::permits_status(settings, it)),
-            classes: report::classes(&state.classes),
-            deepest: state
-                .deepest
-                .iter()
-                .map(|(key, depth)| GateKeySample {
-                    key: report::key_name(gateway, key),
-                    plan: report::plan(gateway, key),
-                    depth: *depth as u64,
-                })
-                .collect(),
+            overridden: status.overridden.clone(),
+            backing_off: report::backing_off(settings, &status.lowered, clock::now()),
+            outage: report::outage(settings, status.outage.as_ref(), clock::now()),
+            refused: report::refused(settings, &status),
+            permits: permits.map(|it| report::permits_status(settings, it)),
+            classes: report::classes(&status.classes),
+            deepest: deepest.collect(),
+            // With shares for keys, no network can crowd the others out.
             crowd: match settings.share {
                 None => gate.events().networks.crowd(clock::now()),
                 Some(_) => None,

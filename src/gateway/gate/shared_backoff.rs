@@ -1,13 +1,14 @@
-//! Shared back-off of an origin: exchanges with other gateways what each has learned.
+//! Shared back-off of an origin: exchanges through Redis what each gateway has learned.
 //!
-//! [`limit::BackoffExchange`] decides what to send, and when.
+//! *Learned* are the lowered limits and the pauses of a back-off. [`limit::BackoffExchange`]
+//! decides what to send, and when. A task (`store_task`) calls the functions of [`Dialogue`] below.
 
 use std::sync::{Arc, MutexGuard};
 
 use limit::{Backoff, BackoffExchange, LearnedQuery, LearnedReply, Moment};
 
 use super::store_key::{StoreKey, new_gateway};
-use super::store_task::{Caller, Dialogue, Shared, StoreTask};
+use super::store_task::{Caller, Dialogue, SharedThing, StoreTask};
 use super::{OriginGate, State};
 use crate::store::BackoffCall;
 use crate::time::clock;
@@ -16,6 +17,7 @@ use crate::zone::{StoreError, StoreHealth};
 /// State with which a gate shares its back-off.
 pub(super) struct SharedBackoff {
     exchange: BackoffExchange,
+    /// Record of the task that calls the store.
     pub(super) caller: Caller,
 }
 
@@ -26,7 +28,7 @@ impl SharedBackoff {
     }
 
     /// Counts the cost of an answer from the origin.
-    pub(super) fn count(&mut self, cost: u32) {
+    pub(super) fn count_answer(&mut self, cost: u32) {
         self.exchange.count(cost);
     }
 }
@@ -49,12 +51,12 @@ impl OriginGate {
             return None;
         };
         let known = backing_off.shared.as_ref();
-        if known.is_some_and(|shared| shared.caller.calls(store)) {
+        if known.is_some_and(|shared| shared.caller.is_for(store)) {
             return None;
         }
         let gateway = new_gateway(&origin.name);
         let caller = Caller::new(store);
-        let task = StoreTask::new(self, origin, Shared::Backoff, gateway, &caller);
+        let task = StoreTask::new(self, origin, SharedThing::Backoff, gateway, &caller);
         backing_off.backoff.share_as(Some(gateway));
         backing_off.shared = Some(SharedBackoff {
             exchange: BackoffExchange::new(gateway),
@@ -80,7 +82,7 @@ impl Dialogue for LearningLink {
         state.back_off(&gate.metrics, now);
         let (backoff, shared) = state.backing_off.as_mut()?.shared_parts()?;
         let due = shared.exchange.due(backoff, now);
-        let begins = shared.caller.begins_call(due, now);
+        let begins = shared.caller.begin_if_due(due, now);
         begins.then(|| shared.exchange.ask(backoff, now))
     }
 
@@ -95,7 +97,7 @@ impl Dialogue for LearningLink {
             at: None,
         };
         let (reply, _) = key.link.call(&call).await;
-        let reply = key.replied(reply, "back-off: this gateway backs off alone");
+        let reply = key.record_reply(reply, "back-off: this gateway backs off alone");
         key.forget_outage();
         reply
     }
@@ -114,11 +116,13 @@ impl Dialogue for LearningLink {
         };
         let Ok(reply) = reply else {
             shared.exchange.failed();
+            // The next call waits until the store is back.
             return true;
         };
         let adopted = shared.exchange.answered(backoff, &asked, &reply, now);
         gate.metrics.adopted.add_cuts(adopted);
         gate.advance(state, now);
+        // The task need not wait for the store.
         false
     }
 }

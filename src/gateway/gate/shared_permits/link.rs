@@ -1,6 +1,6 @@
-//! Calls of the pool from which gateways borrow the permits of an origin.
+//! Calls of the pool from which gateways lease the permits of an origin.
 //!
-//! The state of the gate's permits is in the parent module.
+//! The parent module has the state of the gate's permits, and defines pool and lease.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::zone::StoreError;
 /// Link of one gate to the pool of permits that gateways share. One task of one worker owns it.
 #[derive(Default)]
 pub(in crate::gate) struct PermitsLink {
-    /// Last call of the pool.
+    /// Last call of the pool, for the call that gives all back; `None`: no call yet.
     last: Option<(PoolCall, PoolTerms)>,
 }
 
@@ -42,17 +42,17 @@ impl PermitsLink {
             at: None,
         };
         let (reply, _) = key.link.call(&call).await;
-        key.replied(reply, "shared permits")
+        key.record_reply(reply, "shared permits")
     }
 
     /// Gives all permits back to the pool, if no other task calls it for this gate.
     ///
     /// `gate`: `None` if the gate was dropped, so that no request is at the origin. If another task
-    /// calls the pool for this gate, the permits are kept.
+    /// calls the pool for this gate, that task keeps the permits.
     pub(in crate::gate) async fn end(mut self, key: &mut StoreKey, gate: Option<Arc<OriginGate>>) {
         let in_use = gate.map_or(Some(0), |gate| gate.in_use_after_sharing());
         if let (Some((call, terms)), Some(in_use)) = (self.last, in_use) {
-            let all = PoolCall {
+            let give_back_all = PoolCall {
                 number: call.number + 1,
                 members: call.members,
                 in_use,
@@ -61,7 +61,8 @@ impl PermitsLink {
                 weight: 1,
                 ..PoolCall::default()
             };
-            let _lost = self.report(key, &all, terms).await;
+            // If the call fails, the pool withholds the permits as those of a vanished gateway.
+            let _failed = self.report(key, &give_back_all, terms).await;
         }
     }
 }

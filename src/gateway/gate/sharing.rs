@@ -1,6 +1,8 @@
-//! Sharing of a gate with other gateways: its slots, its permits and its back-off.
+//! Sharing of a gate with the same gate of other gateways, through Redis (the *store*).
 //!
-//! Each has its own module: `claims`, `permits` and `learning`.
+//! Shared are its slots (`shared_rate`), its permits (`shared_permits`) and its back-off
+//! (`shared_backoff`), each only if the file says so. Each has a task that calls the store
+//! (`store_task`). The share of a key in the queue is something else.
 
 use std::sync::Arc;
 
@@ -8,17 +10,17 @@ use actix_rt::ArbiterHandle;
 use limit::Moment;
 
 use super::OriginGate;
-use super::grid_link::GridLink;
-use super::learning::LearningLink;
-use super::permits::PermitsLink;
-use super::store_task::{Shared, StoreTask};
+use super::shared_backoff::LearningLink;
+use super::shared_permits::PermitsLink;
+use super::shared_rate::GridLink;
+use super::store_task::{SharedThing, StoreTask};
 use crate::zone::StoreHealth;
 
 impl OriginGate {
-    /// Shares through `store`, from now on, exactly what the origin's settings say.
+    /// Shares through `store`, from now on, what the origin's settings say, and nothing else.
     ///
-    /// Waiters stay. `worker`: the worker that runs the tasks. `since`: instant at which the file
-    /// got its rate and its maximum, unless the gate had the same before.
+    /// Waiters stay. `worker`: the worker that runs the tasks; `None`: nothing is shared. `since`:
+    /// instant at which the file got its rate and its maximum, unless the gate had the same before.
     pub(crate) fn share(
         self: &Arc<Self>,
         origin: &config::Origin,
@@ -55,9 +57,9 @@ impl StoreTask {
     pub(crate) async fn run(self) {
         let mut key = self.key();
         match self.shared {
-            Shared::Slots => self.converse(&mut GridLink::new(&key), &mut key).await,
-            Shared::Backoff => self.converse(&mut LearningLink, &mut key).await,
-            Shared::Permits => {
+            SharedThing::Slots => self.converse(&mut GridLink::new(&key), &mut key).await,
+            SharedThing::Backoff => self.converse(&mut LearningLink, &mut key).await,
+            SharedThing::Permits => {
                 let mut link = PermitsLink::default();
                 self.converse(&mut link, &mut key).await;
                 link.end(&mut key, self.gate.upgrade()).await;

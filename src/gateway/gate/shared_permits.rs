@@ -1,10 +1,13 @@
-//! Shared permits of an origin's gate: borrows permits from a pool that several gateways share.
+//! Shared permits of an origin's gate: leases permits from a pool that several gateways share.
 //!
-//! A pool is the set of an origin's permits in the store. It lends permits to each gateway for the
-//! time of a lease.
+//! The *pool* is the set of the origin's permits, in Redis (the *store*). A *lease* gives a gateway
+//! some of them until an instant; each call of the pool extends it. After the end of its lease, a
+//! gateway starts no request, or goes on *alone* with a part of the maximum, as the file says
+//! (`on_store_failure`).
 //!
-//! [`limit::PoolClient`] decides how many permits to lease, and when to call the pool.
-//! [`PermitsLink`] calls the pool.
+//! [`limit::PoolClient`] decides how many permits to lease, and when to call the pool. `link` calls
+//! the pool. A task (`store_task`) calls the functions of [`Dialogue`] below. `permit` is the
+//! permit of one request.
 
 mod link;
 
@@ -18,13 +21,13 @@ use limit::{
 };
 
 use super::store_key::{StoreKey, new_gateway};
-use super::store_task::{Caller, Dialogue, Shared, StoreTask};
+use super::store_task::{Caller, Dialogue, SharedThing, StoreTask};
 use super::{OriginGate, Queue, State};
 use crate::time::clock;
 use crate::zone::{StoreError, StoreHealth};
 pub(super) use link::PermitsLink;
 
-/// Value of the end of the lease while there is no lease.
+/// End of the lease, in nanoseconds, of a gate that may start requests without a lease.
 pub(super) const NO_LEASE: u64 = u64::MAX;
 
 /// State with which a gate shares its permits.
@@ -33,6 +36,7 @@ pub(super) struct SharedPermits {
     /// Random identifier of this gate in the cluster. Kept when the store's settings change.
     gateway: u64,
     terms: PoolTerms,
+    /// Record of the task that calls the pool.
     caller: Caller,
 }
 
@@ -52,7 +56,7 @@ pub struct PermitSharing {
     pub in_use: usize,
     /// Whether the lease has ended and the pool cannot be reached.
     pub is_out: bool,
-    /// Number of permits that this gateway uses without the pool; `None`: only lent permits.
+    /// Number of permits that this gateway uses without the pool; `None`: only leased permits.
     pub alone: Option<usize>,
     /// Reason for which the pool cannot be reached; `None`: it can be reached.
     pub why_out: Option<StoreError>,
@@ -76,18 +80,18 @@ impl SharedPermits {
         gate.set_lent(Some(self.pool_client.leased_permits(now)), now);
     }
 
-    /// Returns what the gate needs of its permits now.
+    /// Returns how many permits the requests in flight and the waiters of `gate` need now.
     fn needs_of(&self, gate: &Queue, now: Moment) -> PermitNeeds {
         gate.permit_needs(now, self.pool_client.ahead())
     }
 
-    /// Reports that a request has started, and so how many are at the origin.
-    pub(super) fn started(&mut self, gate: &Queue) {
+    /// Records that a request may have started: passes on how many are at the origin.
+    pub(super) fn note_start(&mut self, gate: &Queue) {
         self.pool_client.started(gate.in_flight());
     }
 
-    /// Reports that a request has ended. Returns whether fewer permits are held from now on.
-    pub(super) fn ended(&mut self, gate: &Queue, now: Moment) -> bool {
+    /// Records that a request has ended. Returns whether fewer permits are held from now on.
+    pub(super) fn note_end(&mut self, gate: &Queue, now: Moment) -> bool {
         let before = self.pool_client.held();
         self.pool_client.ended(gate.in_flight(), now);
         self.pool_client.held() < before
@@ -141,7 +145,7 @@ impl State {
         }
     }
 
-    /// Returns what the gate needs of its permits now. A closed gate has no waiters.
+    /// Returns how many permits the gate needs now. A closed gate has no waiters.
     fn permit_needs(&self, now: Moment) -> PermitNeeds {
         let Some(permits) = &self.permits else {
             return PermitNeeds::default();
@@ -176,7 +180,7 @@ impl OriginGate {
             return None;
         };
         let caller = Caller::new(store);
-        let task = |gateway| StoreTask::new(self, origin, Shared::Permits, gateway, &caller);
+        let task = |gateway| StoreTask::new(self, origin, SharedThing::Permits, gateway, &caller);
         let Some(permits) = &mut state.permits else {
             let gateway = new_gateway(&origin.name);
             let task = task(gateway);
@@ -186,6 +190,7 @@ impl OriginGate {
                 terms: PoolTerms { limits, since },
                 caller,
             }));
+            // No lease yet: no request may start.
             self.lease_end.store(0, Ordering::Relaxed);
             state.follow_permits(now);
             return Some(task);
@@ -195,7 +200,7 @@ impl OriginGate {
         }
         permits.terms.limits = limits;
         permits.pool_client.retune(limits);
-        if permits.caller.calls(store) {
+        if permits.caller.is_for(store) {
             permits.caller.wake();
             return None;
         }
@@ -216,27 +221,29 @@ impl OriginGate {
         lease_end == NO_LEASE || clock::now().as_nanos() < lease_end
     }
 
-    /// Gives all free permits back to the pool, and waits until the pool knows.
+    /// Gives all free permits back to the pool, and waits until the pool has confirmed it.
+    ///
+    /// Does not wait for a pool that cannot be reached.
     pub(crate) async fn give_back_permits(&self) {
         const CHECK_INTERVAL: Duration = Duration::from_millis(5);
-        while self.still_gives_back() {
+        while !self.try_to_give_back() {
             tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
-    /// Gives all free permits back to the pool. Returns whether the pool does not know yet.
-    fn still_gives_back(&self) -> bool {
+    /// Gives all free permits back to the pool. Returns whether there is nothing to wait for.
+    fn try_to_give_back(&self) -> bool {
         let mut state = self.lock();
         let needs = state.permit_needs(clock::now());
         let Some(permits) = &mut state.permits else {
-            return false;
+            return true;
         };
         permits.pool_client.leave();
         let is_over = permits.pool_client.has_returned_all(needs) || permits.pool_client.is_out();
         if !is_over {
             permits.caller.wake();
         }
-        !is_over
+        is_over
     }
 
     /// Returns the status of the shared permits; `None` if they are not shared.
@@ -244,7 +251,7 @@ impl OriginGate {
         self.lock().permit_sharing()
     }
 
-    /// Returns the number of requests at the origin if permits are no longer shared, else `None`.
+    /// Returns the number of requests at the origin; `None` if its permits are shared again.
     pub(super) fn in_use_after_sharing(&self) -> Option<usize> {
         let state = self.lock();
         (state.permits.is_none()).then(|| state.gate.in_flight())
@@ -262,7 +269,7 @@ impl Dialogue for PermitsLink {
     fn next_call(_: &OriginGate, state: &mut State, now: Moment) -> Option<Self::Call> {
         let needs = state.permit_needs(now);
         let permits = state.permits.as_mut()?;
-        if !(permits.caller).begins_call(permits.pool_client.due(needs), now) {
+        if !(permits.caller).begin_if_due(permits.pool_client.due(needs), now) {
             return None;
         }
         let call = permits.pool_client.call(needs, now);

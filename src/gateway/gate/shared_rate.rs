@@ -1,22 +1,26 @@
 //! Shared rate of an origin's gate: claims slots of a grid that several gateways share.
 //!
-//! A grid is the schedule of an origin's departures in the store. Each gateway claims some of its
-//! slots, and lets one request depart in each.
+//! The *grid* is the schedule of the origin's departures, in Redis (the *store*). Each gateway
+//! *claims* some of its slots, and lets one request depart in each. Without the store, a gateway
+//! goes on *alone*: it sends its part of the rate, without slots from the grid.
 //!
-//! [`limit::Claims`] decides how many slots to claim, and when. [`GridLink`] sends the claims to
-//! the store.
+//! [`limit::Claims`] decides how many slots to claim, and when. `link` sends the claims. A task
+//! (`store_task`) calls the functions of [`Dialogue`] below.
+
+mod link;
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, MutexGuard};
 
 use limit::{self, Claims, GridAnswer, Moment, Rate, Sharing, SlotCounts};
 
-use super::grid_link::{GridLink, SlotClaim};
 use super::store_key::{StoreKey, new_gateway};
-use super::store_task::{Caller, Dialogue, Shared, StoreTask};
+use super::store_task::{Caller, Dialogue, SharedThing, StoreTask};
 use super::{OriginGate, Queue, State};
 use crate::time::clock;
 use crate::zone::{StoreError, StoreHealth};
+pub(super) use link::GridLink;
+use link::SlotClaim;
 
 /// State with which a gate shares its rate.
 pub(super) struct SharedGrid {
@@ -25,13 +29,14 @@ pub(super) struct SharedGrid {
     gateway: u64,
     /// Rate in this gateway's file, and the instant since which the file has it.
     rate: (Rate, Moment),
+    /// Record of the task that calls the store.
     caller: Caller,
 }
 
 /// Status of a shared rate, for the API and the metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateSharing {
-    /// Whether this gateway uses its part alone: the store is out or refuses the gate's key.
+    /// Whether this gateway uses its part alone: the store is out, or refuses the gate's claims.
     pub is_alone: bool,
     /// Reason for being alone; `None`: not alone, or only waiting for the other gateways.
     pub why_alone: Option<StoreError>,
@@ -64,9 +69,9 @@ impl State {
         })
     }
 
-    /// Returns the part of its slots that the gate may take.
+    /// Returns the part of its slots that the gate may take: the lowered rate by the whole rate.
     ///
-    /// Below 1 while the back-off lowers the rate.
+    /// Below 1 while the back-off lowers the rate. Above 0, as a claim needs.
     fn part_of_slots(&self) -> f64 {
         let effective = self.gate.limits().rate;
         match effective.zip(self.unlowered_limits().rate) {
@@ -92,6 +97,7 @@ impl OriginGate {
         let mut state = self.lock();
         let Some((rate, store)) = origin.shared_rate().zip(store) else {
             if state.grid.take().is_some() {
+                // From now on the gate has the whole rate for itself.
                 state.gate.stand_alone(NonZeroU32::MIN, clock::now());
                 drop(state);
                 self.changes.send_replace(());
@@ -99,9 +105,10 @@ impl OriginGate {
             return None;
         };
         if let Some(grid) = &mut state.grid
-            && grid.caller.calls(store)
+            && grid.caller.is_for(store)
         {
-            if grid.rate.0 != rate {
+            let (known_rate, _) = grid.rate;
+            if known_rate != rate {
                 grid.rate = (rate, since);
             }
             grid.claims.expect(origin.gateways);
@@ -111,7 +118,7 @@ impl OriginGate {
         let known = state.grid.as_ref().map(|grid| grid.gateway);
         let gateway = known.unwrap_or_else(|| new_gateway(&origin.name));
         let caller = Caller::new(store);
-        let task = StoreTask::new(self, origin, Shared::Slots, gateway, &caller);
+        let task = StoreTask::new(self, origin, SharedThing::Slots, gateway, &caller);
         state.grid = Some(SharedGrid {
             claims: Claims::new(origin.gateways),
             gateway,
@@ -142,11 +149,12 @@ impl Dialogue for GridLink {
         let part = state.part_of_slots();
         let State { grid, gate, .. } = state;
         let grid = grid.as_mut()?;
-        if !grid.caller.begins_call(grid.claims.due(gate, now), now) {
+        if !grid.caller.begin_if_due(grid.claims.due(gate, now), now) {
             return None;
         }
         let mut demand = gate.demand(now);
         if grid.claims.sharing() != Sharing::Grid {
+            // Alone, the gate uses its part of the rate, and claims no slots.
             demand.slots = 0;
         }
         let has_waiters = !demand.classes.is_empty();
@@ -175,20 +183,20 @@ impl Dialogue for GridLink {
             grid, gate: queue, ..
         } = &mut *state;
         let Some(grid) = grid else { return false };
-        let (before, known) = (grid.claims.sharing(), grid.claims.gateways());
+        let (sharing_before, known_gateways) = (grid.claims.sharing(), grid.claims.gateways());
         match &reply {
             Ok(answer) => grid.claims.answered(queue, answer, now),
             Err(_) => grid.claims.failed(queue, now),
         }
-        let (after, own) = (grid.claims.sharing(), grid.rate.0);
-        let is_alone = after != Sharing::Grid;
+        let (sharing_now, (own_rate, _)) = (grid.claims.sharing(), grid.rate);
+        let is_alone = sharing_now != Sharing::Grid;
         if let Ok(answer) = &reply {
-            state.follow_rate(origin, answer.rate, own, now);
+            state.follow_rate(origin, answer.rate, own_rate, now);
         }
         gate.advance(state, now);
-        match (before, after, &reply) {
+        match (sharing_before, sharing_now, &reply) {
             (Sharing::Grid, Sharing::Alone(parts), Err(why)) => {
-                log_alone(origin, parts, known.is_some(), why);
+                log_alone(origin, parts, known_gateways.is_some(), why);
             }
             (Sharing::Alone(_), Sharing::Grid, _) => {
                 tracing::info!(origin, "the gateways share the rate again");
@@ -205,15 +213,17 @@ impl Dialogue for GridLink {
     }
 }
 
-/// Logs that this gateway uses its part of the rate alone, with the reason.
-fn log_alone(origin: &str, parts: NonZeroU32, is_known: bool, why: &StoreError) {
+/// Logs that this gateway goes on alone with the rate divided by `parts`, with the reason.
+///
+/// `is_count_known`: whether the store has reported how many gateways share the rate.
+fn log_alone(origin: &str, parts: NonZeroU32, is_count_known: bool, why: &StoreError) {
     let remedy = why.remedy();
     let what = if why.is_answer() {
         "the store refuses the claims of the origin's gate"
     } else {
         "the store does not answer"
     };
-    let (unknown, set_gateways) = if is_known {
+    let (unknown, set_gateways) = if is_count_known {
         ("", String::new())
     } else {
         let unknown = ", and the number of gateways is unknown";
