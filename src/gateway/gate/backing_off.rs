@@ -1,8 +1,9 @@
-//! Back-off of one gate: lowers the gate's limits while the origin has trouble.
+//! Back-off of one gate: lowers the gate's limits while the origin has trouble or is slow.
 //!
-//! Trouble are the failures that `on` in the file names, and answers that take too long. The
-//! arithmetic is [`limit::Backoff`]. In *shadow* mode it is computed and shown, but the gate keeps
-//! its limits. The exchange with other gateways is in `shared_backoff`.
+//! *Trouble* is an answer or a failure that `on` in the file names: it lowers the rate. Slow
+//! answers lower the number of requests in flight. The arithmetic is [`limit::Backoff`]. In
+//! *shadow* mode the lowered limits are only shown. The exchange with other gateways is in
+//! `shared_backoff`.
 
 use std::time::Duration;
 

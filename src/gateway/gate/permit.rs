@@ -1,7 +1,8 @@
 //! Permit of one request at the origin: the right to run there, until the request has ended.
 //!
 //! It also reports the result of the request to the gate's back-off (`backing_off`), and to the
-//! observer of an experiment (`observer`). `shared_permits` leases permits from other gateways.
+//! observer of an experiment (`observer`). If several gateways share the permits of the origin,
+//! `shared_permits` leases them from a pool.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Calls for permits of keys: `in_flight` of a zone bounds the running requests of a key.
+//! Calls for permits of keys: `in_flight` of a limit bounds the running requests of a key.
 //!
-//! A *permit* is the right to run one request. With Redis, the bound is for all gateways together.
-//! `permits` has the calls for the permits of an origin.
+//! A *permit* is the right to run one request. For a zone in Redis, the bound is for all gateways
+//! together. `permits` has the calls for the permits of an origin.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Calls of a gateway to a pool of permits of an origin, which several gateways share through
-//! Redis.
+//! Calls of a gateway to a pool of permits of an origin, which gateways share through Redis.
 //!
 //! A *permit* is the right to run one request at the origin. A *lease* gives a gateway some permits
 //! until an instant. Permits of a gateway that vanished are *withheld* for a while. `key_permits`

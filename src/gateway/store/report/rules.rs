@@ -1,8 +1,8 @@
 //! Rules of the headline for a store that is out, or refuses operations of zones and gates.
 //!
 //! The *store* is Redis. A rule reads the samples of the last seconds, and returns a finding if
-//! something is wrong: what, the evidence, and the remedy. It is *out* if it cannot be reached or
-//! accepts no writes.
+//! something is wrong: what, the evidence, and the remedy. The store is *out* if it cannot be
+//! reached or accepts no writes.
 
 use crate::gate::report::sample::RefusedOperation;
 use crate::origin::report::sample::OriginSample;
