@@ -300,9 +300,8 @@ impl Store {
         let opened = self.connection().await?;
         let OpenConnection { connection, sent } = used.get_or_init(|| opened);
         let commands = (0..count).map(|index| command(index, Some(sent)));
-        let mut replies = connection
-            .send(commands.collect(), &self.unanswered)
-            .await?;
+        let sending = connection.send(commands.collect(), &self.unanswered);
+        let mut replies = sending.await?;
         // Scripts can be flushed, and another node of a cluster may not have received them. Send
         // the commands with unknown scripts again, with their source code.
         let unknown: Vec<usize> = (0..replies.len())
@@ -319,10 +318,8 @@ impl Store {
         if errors.any(is_for_several_nodes) {
             self.max_keys.set(1);
         }
-        let replies = replies.into_iter();
-        Ok(replies
-            .map(|reply| reply.map_err(|error| refusal(&error)))
-            .collect())
+        let classify = |reply: RedisResult<Value>| reply.map_err(|error| refusal(&error));
+        Ok(replies.into_iter().map(classify).collect())
     }
 
     /// Returns the open connection, or opens one.

@@ -186,7 +186,6 @@ fn moment(rest: &mut Packed<'_>) -> Option<Moment> {
     let micros = rest.number()?.max(0.0);
     // Convert the decimals separately: as nanoseconds, the whole number would not fit in a double.
     let nanos = to_whole(micros.fract() * 1000.0);
-    Some(Moment::from_nanos(
-        to_whole(micros).saturating_mul(1000) + nanos,
-    ))
+    let whole_nanos = to_whole(micros).saturating_mul(1000);
+    Some(Moment::from_nanos(whole_nanos + nanos))
 }

@@ -13,11 +13,16 @@ use super::reply::{DONE, Packed, TAKEN, TOO_LATE};
 use super::script::{self, Script};
 use super::{Error, Store};
 
-/// Call for a key: its name, the lifetime of its permits, and the content.
-///
-/// The name is that in Redis after the [`Store`]'s prefix. The lifetime applies if the gateway does
-/// not call again.
-pub type KeyCall<'a> = (&'a [u8], Duration, KeyPermitsCall);
+/// Call for the permits of one key.
+#[derive(Clone, Debug)]
+pub struct KeyCall<'a> {
+    /// Name in Redis after the [`Store`]'s prefix.
+    pub key: &'a [u8],
+    /// Time for which the store counts the permits if the gateway does not call again.
+    pub lifetime: Duration,
+    /// Content of the call.
+    pub content: KeyPermitsCall,
+}
 
 /// Calls of one gateway: reports its permits of keys, and asks for more.
 #[derive(Clone, Debug)]
@@ -53,7 +58,7 @@ impl Store {
         let parts = parts(calls.calls, max_keys);
         let packed: Vec<_> = parts.iter().map(|part| calls.packed(part)).collect();
         let command = |index: usize, sent: Option<&_>| {
-            let keys = parts[index].iter().map(|(key, ..)| *key);
+            let keys = parts[index].iter().map(|call| call.key);
             script::command(Script::InFlight, keys, &packed[index], &self.prefix, sent)
         };
         let replies = self.run(parts.len(), command).await;
@@ -67,7 +72,7 @@ impl Store {
 
 /// Splits the calls into parts with the same lifetime and at most `max_keys` keys each.
 fn parts<'c, 'a>(calls: &'c [KeyCall<'a>], max_keys: usize) -> Vec<&'c [KeyCall<'a>]> {
-    let same_lifetime = calls.chunk_by(|(_, one, _), (_, other, _)| one == other);
+    let same_lifetime = calls.chunk_by(|one, other| one.lifetime == other.lifetime);
     let parts = same_lifetime.flat_map(|part| part.chunks(max_keys.max(1)));
     parts.collect()
 }
@@ -75,13 +80,13 @@ fn parts<'c, 'a>(calls: &'c [KeyCall<'a>], max_keys: usize) -> Vec<&'c [KeyCall<
 impl InFlightCalls<'_> {
     /// Packs calls with the same lifetime in the form that the script reads.
     fn packed(&self, part: &[KeyCall<'_>]) -> Vec<u8> {
-        let lifetime = part.first().map_or(Duration::ZERO, |call| call.1);
+        let lifetime = part.first().map_or(Duration::ZERO, |call| call.lifetime);
         let mut packed = Vec::with_capacity(24 + 48 * part.len());
         packed.extend_from_slice(&at_or_now(self.at).to_le_bytes());
         packed.extend_from_slice(&self.gateway);
         let mut add = |number: f64| packed.extend_from_slice(&number.to_le_bytes());
         add(span_micros(lifetime));
-        for (.., call) in part {
+        for KeyCall { content: call, .. } in part {
             add(double(call.number));
             for permits in [call.has, call.requested, call.yields] {
                 add(double(permits as u64));

@@ -77,10 +77,10 @@ fn configured_and_effective<V: std::fmt::Display>(
     setting: ConfiguredAndEffective<V>,
 ) {
     let both = [("file", setting.file), ("now", setting.now)];
+    let known = both.into_iter();
     series.each(
         "of",
-        both.into_iter()
-            .filter_map(|(label, value)| Some((label, value?))),
+        known.filter_map(|(label, value)| Some((label, value?))),
     );
 }
 

@@ -11,7 +11,7 @@ use super::gateway::Gateway;
 use crate::simulation::network::words;
 use crate::simulation::random::Random;
 use crate::simulation::redis::{Change, FakeRedis, answer_with};
-use crate::store::{InFlightCalls, Store};
+use crate::store::{InFlightCalls, KeyCall, Store};
 
 /// Start of the history, in nanoseconds since the Unix epoch.
 const BEGIN: u64 = 1_800_000_000_000_000_000;
@@ -180,9 +180,14 @@ impl History {
                 .extract_if(.., |(at, _)| *at <= now)
                 .collect();
             for (_, call) in arrived {
+                let key_call = KeyCall {
+                    key: b"z:in_flight.1:a",
+                    lifetime: kept(),
+                    content: call,
+                };
                 let asked = InFlightCalls {
                     gateway: gateway.id,
-                    calls: &[(b"z:in_flight.1:a", kept(), call)],
+                    calls: &[key_call],
                     at: None,
                 };
                 let reply = self.store.key_permits(&asked).await.remove(0);

@@ -32,9 +32,8 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
     // A zone that a reload has replaced may still be in use, and shares the metrics of its
     // successor. So each name is written once.
     let mut seen = HashSet::new();
-    let rows = zones
-        .chain(origins)
-        .filter(|(name, _)| seen.insert(name.clone()));
+    let rows = zones.chain(origins);
+    let rows = rows.filter(|(name, _)| seen.insert(name.clone()));
     Table::new(out, rows).write("drip_store_operations_total", |operations, series| {
         series.each("result", operations.iter().copied());
     });

@@ -11,7 +11,7 @@ use limit::{KEY_PERMITS_LEASE, KeyPermitsCall, KeyPermitsReply};
 
 use super::StoreLink;
 use super::charge_request::Reply;
-use crate::store::{Error, InFlightCalls, Store};
+use crate::store::{Error, InFlightCalls, KeyCall, Store};
 
 /// Call for the permits of a key.
 pub(super) struct PermitsRequest {
@@ -39,9 +39,10 @@ pub(super) async fn call(
     if requests.is_empty() {
         return Vec::new();
     }
-    let calls = requests.iter().map(|request| {
-        let lifetime = request.link.permit_lifetime();
-        (&request.name[..], lifetime, request.call)
+    let calls = requests.iter().map(|request| KeyCall {
+        key: &request.name,
+        lifetime: request.link.permit_lifetime(),
+        content: request.call,
     });
     let calls: Vec<_> = calls.collect();
     let calls = InFlightCalls {
