@@ -49,6 +49,7 @@ pub(super) struct Observer {
 /// Request at the origin that is followed.
 #[derive(Debug)]
 struct FollowedRequest {
+    /// Departure for the origin, or the instant at which the client had sent the whole request.
     sent: Moment,
     /// Whether the client still has to send a part of the request.
     awaits_client: bool,

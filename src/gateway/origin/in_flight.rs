@@ -118,7 +118,8 @@ impl<'o> InFlight<'o> {
     /// Records that a response has begun, or need not begin soon, as for a gRPC call.
     pub fn note_begun(&self) {
         self.has_begun.set(true);
-        self.note(Phase::End, self.noted.get().1);
+        let (_, since) = self.noted.get();
+        self.note(Phase::End, since);
     }
 
     /// Records the phase in the table, if it has changed.

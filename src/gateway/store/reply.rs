@@ -191,9 +191,12 @@ mod tests {
         let rate = "1r/s".parse().unwrap();
         let pace = StoreRate::new(rate, Algorithm::LeakyBucket, Moment::default()).unwrap();
         // The command decides what is read, not the operation.
-        let (key, pace) = (&b"key"[..], &pace);
-        let operation = Operation::from(&Retune { key, pace });
-        let calls = Calls::group(ScriptCommand::Join, [operation].into_iter(), 1);
+        let retune = Retune {
+            key: b"key",
+            pace: &pace,
+        };
+        let operations = [Operation::from(&retune)].into_iter();
+        let calls = Calls::group(ScriptCommand::Join, operations, 1);
         let _read = Reply::read(&calls.calls[0], packed);
         let _read = ClaimReply::read(packed, rate);
         let _read = permits::read(packed);

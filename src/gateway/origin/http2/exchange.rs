@@ -242,7 +242,7 @@ impl Http2Exchange {
     /// Removes the received head. `length`: length of the body that follows.
     pub(in super::super) fn take_head(&mut self, length: BodyLength) {
         if self.interims.pop_front().is_some() {
-            self.permit.connection.budget.note_read();
+            self.permit.connection.budget.note_interim_read();
             return;
         }
         self.response = match std::mem::replace(&mut self.response, Response::None) {

@@ -31,7 +31,7 @@ const MAX_LATE: usize = 256;
 const WINDOW: usize = STREAM_WINDOW as usize;
 /// Number of small pieces that are read before the requests get time to take them.
 const MAX_SMALL: usize = 128;
-/// Size below which a piece takes more memory as a frame than it has bytes.
+/// Size in bytes below which a piece takes more memory as a frame than it has bytes.
 const SMALL: usize = 256;
 /// Number of consecutive empty pieces that are hidden from h2.
 ///
@@ -96,7 +96,7 @@ impl Budget {
     }
 
     /// Records that an interim response was read: another one may arrive.
-    pub(super) fn note_read(&self) {
+    pub(super) fn note_interim_read(&self) {
         self.heads.update(|heads| heads + 1);
     }
 
