@@ -214,7 +214,6 @@ mod tests {
         gate.set_override(Some(first.clone()));
         let mut later = first.clone();
         later.until = first.until + Duration::from_secs(9);
-        let until = later.until;
         let changes: [fn(&mut GateOverride); 3] = [
             |it| it.owner = Some("another".into()),
             |it| it.values.rate = None,
@@ -227,10 +226,10 @@ mod tests {
         }
         assert_eq!(gate.override_in_force(), Some(first.clone()));
         assert!(gate.renew_override(&later));
-        assert_eq!(gate.override_in_force(), Some(later));
-        assert_eq!(gate.lock().gate.opens(), until);
+        assert_eq!(gate.override_in_force(), Some(later.clone()));
+        assert_eq!(gate.lock().gate.opens(), later.until);
         let take_expired = |now: Moment| gate.end_override_if(|it| it.has_expired(now));
-        assert!(take_expired(first.until).is_none() && take_expired(until).is_some());
+        assert!(take_expired(first.until).is_none() && take_expired(later.until).is_some());
         assert!(gate.lock().gate.opens() <= clock::now());
     }
 }
