@@ -164,6 +164,7 @@ impl Requests {
 
     /// Sender with the most requests in flight on one route and in one phase.
     fn holder(&self, gateway: &Gateway, origin: &Origin, now: Moment) -> Option<Holder> {
+        // Of two with as many requests, the one with the older request.
         let holders = self.holders.iter();
         let (&(sender, phase), &(requests, oldest)) = holders
             .max_by_key(|(_, (requests, oldest))| (*requests, std::cmp::Reverse(*oldest)))?;
