@@ -321,18 +321,18 @@ impl Dialogue for PermitsLink {
 /// Logs that the pool of this origin cannot be called, and how the gateway goes on.
 fn log_pool_out(origin: &str, permit_source: PermitSource, most: usize, why: &StoreError) {
     let remedy = why.remedy();
-    let what = if why.is_answer() {
+    let problem = if why.is_answer() {
         "the store refuses the calls for the origin's permits"
     } else {
         "the store does not answer"
     };
-    let does = match permit_source {
+    let consequence = match permit_source {
         PermitSource::Alone(part) => format!("goes on alone with {part} of {most} permits"),
         PermitSource::Pool => "starts no requests".to_owned(),
     };
     tracing::warn!(
         origin,
         error = why.to_string(),
-        "{what}, and the lease of the permits has ended: this gateway {does}; {remedy}"
+        "{problem}, and the lease of the permits has ended: this gateway {consequence}; {remedy}"
     );
 }

@@ -218,7 +218,7 @@ impl Dialogue for GridLink {
 /// `is_count_known`: whether the store has reported how many gateways share the rate.
 fn log_alone(origin: &str, parts: NonZeroU32, is_count_known: bool, why: &StoreError) {
     let remedy = why.remedy();
-    let what = if why.is_answer() {
+    let problem = if why.is_answer() {
         "the store refuses the claims of the origin's gate"
     } else {
         "the store does not answer"
@@ -232,6 +232,6 @@ fn log_alone(origin: &str, parts: NonZeroU32, is_count_known: bool, why: &StoreE
     tracing::warn!(
         origin,
         error = why.to_string(),
-        "{what}{unknown}: this gateway goes on alone with 1/{parts} of the rate; {set_gateways}{remedy}"
+        "{problem}{unknown}: this gateway goes on alone with 1/{parts} of the rate; {set_gateways}{remedy}"
     );
 }

@@ -204,8 +204,8 @@ impl State {
         let backoff_change = backing_off.and_then(|it| it.next_change(now));
         let is_full = self.server_limit.is_some() && !self.gate.has_permit();
         let limit_check = is_full.then(|| now + SERVER_LIMIT_INTERVAL);
-        let all = [departure, backoff_change, limit_check];
-        all.into_iter().flatten().min()
+        let instants = [departure, backoff_change, limit_check];
+        instants.into_iter().flatten().min()
     }
 
     /// Updates what depends on the first waiter: blocked times, and tasks that call the store.

@@ -26,7 +26,7 @@ fn store_json(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value 
     let outage = store.outage();
     // The URL without its password.
     let url = store.settings().url.to_string();
-    let mut all = Labelled::new();
+    let mut all_operations = Labelled::new();
     let mut zones = Vec::new();
     for zone in gateway.zones() {
         let settings = zone.settings();
@@ -34,7 +34,7 @@ fn store_json(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value 
             continue;
         }
         let operations = counts::operations(zone.metrics());
-        counts::add(&mut all, &operations);
+        counts::add(&mut all_operations, &operations);
         zones.push(json!({
             "zone": Plain::new(&settings.name),
             "on_store_failure": settings.on_store_failure.word(),
@@ -49,7 +49,7 @@ fn store_json(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Value 
         "out_since": outage.as_ref().map(|(since, _)| timestamp(*since)),
         "reason": outage.as_ref().map(|(_, reason)| Plain::new(reason)),
         "latency": minute.latency(&LatencySource::Store(url), &store.round_trips().counts()),
-        "operations": all,
+        "operations": all_operations,
         "zones": zones,
     })
 }

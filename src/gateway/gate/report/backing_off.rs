@@ -99,8 +99,8 @@ fn trouble(recent: &Recent<'_>, origin: &OriginSample) -> Option<(f64, &'static 
     let failed = recent.total(origin, |it| sum(&it.errors));
     let errors = failed + of_class(&codes, "5xx");
     let rejections = sum(&rejected);
-    let all = rejections + sum(&codes) + failed;
-    let share = part(rejections + errors, all);
+    let requests = rejections + sum(&codes) + failed;
+    let share = part(rejections + errors, requests);
     let outcome = match most(&rejected).map(Plain::as_str) {
         _ if errors > rejections => "get an error",
         // The status of these rejections is `reject_status`.

@@ -156,9 +156,9 @@ pub(crate) fn waiting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Opt
     }
     let name = &origin.name;
     // `raise`: the advice to raise a limit, which holds if there is no other remedy.
-    let (cause, other_remedy, raise) = if let Some(it) = permit_shortage(recent, origin, gate) {
+    let (cause, other_remedy, raise) = if let Some(lack) = permit_shortage(recent, origin, gate) {
         let raise = advise_more_permits(origin, gate, " for all gateways");
-        (it.evidence, it.remedy, raise)
+        (lack.evidence, lack.remedy, raise)
     } else {
         let (evidence, raise) = explain_own_limits(origin, gate);
         (evidence, None, raise)

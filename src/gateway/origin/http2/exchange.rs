@@ -375,9 +375,9 @@ impl Drop for Http2Exchange {
 
 /// Keeps a copy of the sent part of a request's body, as long as it is small.
 fn note_sent(sent: &mut Option<Vec<u8>>, data: &[u8]) {
-    if let Some(all) = sent {
-        if all.len() + data.len() <= MAX_UNSENT {
-            all.extend(data);
+    if let Some(copy) = sent {
+        if copy.len() + data.len() <= MAX_UNSENT {
+            copy.extend(data);
         } else {
             *sent = None;
         }

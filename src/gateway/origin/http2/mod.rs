@@ -183,8 +183,8 @@ impl Http2Connections {
         self.max_idle.set(settings.keep_alive);
         self.limits.set(limits);
         let pings = connection.ping_pong();
-        let all = Rc::downgrade(self);
-        let shared = SharedConnection::new(send, pings, all, budget, address, &limits);
+        let siblings = Rc::downgrade(self);
+        let shared = SharedConnection::new(send, pings, siblings, budget, address, &limits);
         let shared = Rc::new(shared);
         // The task ends when the server closes the connection, or when no request can use it any
         // more.
@@ -238,8 +238,8 @@ impl Http2Connections {
 /// Notifies waiting requests when the server has sent its stream limit, and at the end.
 async fn drive<F: Future>(connection: F, shared: Weak<SharedConnection>) {
     let notify = || {
-        let all = shared.upgrade().and_then(|shared| shared.all.upgrade());
-        all.inspect(|all| all.opened.notify_waiters());
+        let siblings = shared.upgrade().and_then(|it| it.siblings.upgrade());
+        siblings.inspect(|siblings| siblings.opened.notify_waiters());
     };
     let mut connection = pin!(connection);
     let mut awaited_limit = true;

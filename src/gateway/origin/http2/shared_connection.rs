@@ -36,8 +36,8 @@ const DEFAULT_STREAM_LIMIT: usize = 100;
 pub(super) struct SharedConnection {
     /// Handle of h2 that opens streams.
     pub(super) send: SendRequest<Bytes>,
-    /// Connections of the same server.
-    pub(super) all: Weak<Http2Connections>,
+    /// Connections to the same server, including this one.
+    pub(super) siblings: Weak<Http2Connections>,
     /// Number of requests on the connection.
     pub(super) in_use: Cell<usize>,
     /// Amount that the server may still send.
@@ -69,7 +69,7 @@ impl SharedConnection {
     pub(super) fn new(
         send: SendRequest<Bytes>,
         pings: Option<PingPong>,
-        all: Weak<Http2Connections>,
+        siblings: Weak<Http2Connections>,
         budget: Rc<Budget>,
         address: Option<IpAddr>,
         limits: &ReuseLimits,
@@ -77,7 +77,7 @@ impl SharedConnection {
         let now = clock::now();
         Self {
             send,
-            all,
+            siblings,
             in_use: Cell::new(0),
             budget,
             unread: UnreadBytes::default(),
@@ -186,9 +186,9 @@ impl Drop for StreamPermit {
         self.connection.in_use.set(remaining);
         self.connection.budget.end(self.is_whole, remaining);
         if remaining == 0
-            && let Some(all) = self.connection.all.upgrade()
+            && let Some(siblings) = self.connection.siblings.upgrade()
         {
-            all.keep_idle(&self.connection);
+            siblings.keep_idle(&self.connection);
         }
     }
 }

@@ -172,23 +172,23 @@ impl WatchedStream {
     /// Parses the frames in received bytes, spends the budget, and hides empty pieces from h2.
     fn watch(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.budget.count(bytes.len(), 0);
-        let mut at = 0;
-        while at < bytes.len() {
+        let mut position = 0;
+        while position < bytes.len() {
             if let Some(is_last) = self.padded.take() {
-                let padding = usize::from(bytes[at]);
+                let padding = usize::from(bytes[position]);
                 let without_padding = self.unreceived.saturating_sub(1 + padding);
                 // The frame cannot be hidden from h2: its head has already passed.
                 self.note_piece(without_padding, is_last)?;
             }
             // Skips the payload of the present frame, and collects the head of the next one.
-            let payload = self.unreceived.min(bytes.len() - at);
+            let payload = self.unreceived.min(bytes.len() - position);
             self.unreceived -= payload;
-            at += payload;
-            let count = (bytes.len() - at).min(FRAME_HEAD - self.filled);
-            let head = &bytes[at..at + count];
+            position += payload;
+            let count = (bytes.len() - position).min(FRAME_HEAD - self.filled);
+            let head = &bytes[position..position + count];
             self.head[self.filled..self.filled + count].copy_from_slice(head);
             self.filled += count;
-            at += count;
+            position += count;
             if self.filled == FRAME_HEAD {
                 self.filled = 0;
                 let [high, middle, low, kind, flags, ref stream @ ..] = self.head;
@@ -204,9 +204,9 @@ impl WatchedStream {
                     }
                     let is_hidden = self.note_piece(self.unreceived, is_last)?;
                     // If the type arrived with an earlier read, h2 has seen it, and it stays.
-                    let type_position = (at + KIND).checked_sub(FRAME_HEAD);
-                    if let Some(position) = type_position.filter(|_| is_hidden) {
-                        bytes[position] = UNKNOWN;
+                    let type_position = (position + KIND).checked_sub(FRAME_HEAD);
+                    if let Some(type_position) = type_position.filter(|_| is_hidden) {
+                        bytes[type_position] = UNKNOWN;
                     }
                 }
             }

@@ -56,9 +56,9 @@ impl Origins {
         self.shared.begin();
         self.servers.begin();
         self.disconnects.begin();
-        let all = &gateway.settings().origins;
-        let is_in_file = |name: &str| all.iter().any(|it| it.name == name);
-        if self.past.len() > all.len() {
+        let in_file = &gateway.settings().origins;
+        let is_in_file = |name: &str| in_file.iter().any(|it| it.name == name);
+        if self.past.len() > in_file.len() {
             self.past.retain(|name, _| is_in_file(name));
         }
         let origins = gateway.origins().iter().enumerate();

@@ -115,16 +115,16 @@ fn holding(origin: &OriginSample) -> Option<Finding> {
 /// Rule: requests of an origin get no response.
 fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (answered, _, failed) = answers(recent, origin);
-    let all = answered + failed;
+    let attempts = answered + failed;
     let name = &origin.name;
     let none_in_use = origin.servers > 0 && origin.healthy == 0;
     let most_fail = failed > 0 && failed >= answered;
     // If other servers respond, the failing server is the news: failed requests went on to them.
     let some_fail = failed >= FEW
-        && part(failed, all) >= UNANSWERED
+        && part(failed, attempts) >= UNANSWERED
         && !(1..origin.servers).contains(&servers_in_trouble(recent, origin));
     // Without traffic, the last request predicts the result of the next one.
-    let last_failed = all == 0 && origin.servers > 0 && origin.failing == origin.servers;
+    let last_failed = attempts == 0 && origin.servers > 0 && origin.failing == origin.servers;
     if !(none_in_use || most_fail || some_fail || last_failed) {
         return None;
     }
@@ -145,9 +145,9 @@ fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
         .collect();
     let failures_sentence = if failed > 0 {
         let span = recent.seconds();
-        let (failed, all) = (whole(failed), count(all, "attempt"));
+        let (failed, attempts) = (whole(failed), count(attempts, "attempt"));
         let kinds = listed(&kinds);
-        format!("{failed} of {all} got no answer in the last {span:.0} s: {kinds}.")
+        format!("{failed} of {attempts} got no answer in the last {span:.0} s: {kinds}.")
     } else if none_in_use {
         "Its requests get 503 until a server is in use again.".to_owned()
     } else {
@@ -155,7 +155,7 @@ fn unanswered(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     };
     let severity = Severity::bad_if(none_in_use || most_fail);
     Some(Finding {
-        weight: part(failed, all),
+        weight: part(failed, attempts),
         title,
         evidence: failures_sentence + &evidence + &stale(recent, origin),
         remedy,
