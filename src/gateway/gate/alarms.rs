@@ -119,7 +119,7 @@ async fn follow(
         let is_over = tokio::select! {
             biased;
             rung = bell.next() => rung.is_none(),
-            changed = changes.changed() => changed.is_err(),
+            received = changes.changed() => received.is_err(),
         };
         let Some(gate) = gate.0.upgrade().filter(|_| !is_over) else {
             break;

@@ -259,15 +259,13 @@ impl OriginGate {
         let released = state.release(&self.metrics, now);
         let since = now.before(waited);
         let joined = state.join(&share, cost, limits, is_admitted, since, now);
-        let admission = joined.map(|waits| match waits {
-            Some((position, grant)) => {
-                let seat = Seat::new(self, &mut state, position, grant, now);
-                Admission::Waiting(Waiting::new(self, share, seat, now, None))
-            }
-            None => {
+        let admission = joined.map(|waits| {
+            let Some((position, grant)) = waits else {
                 let (number, departure) = state.record_last_departure(now);
-                Admission::Passed(Permit::new(self, number, cost.get(), departure))
-            }
+                return Admission::Passed(Permit::new(self, number, cost.get(), departure));
+            };
+            let seat = Seat::new(self, &mut state, position, grant, now);
+            Admission::Waiting(Waiting::new(self, share, seat, now, None))
         });
         drop(state);
         self.grant(released);

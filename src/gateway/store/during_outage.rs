@@ -63,9 +63,9 @@ mod tests {
         let closed_rate = &format!("{rate}\non_store_failure = \"closed\"");
         let shared = "store = \"redis\"";
         let zones = "zones follow their on_store_failure";
-        let closes = "origins with on_store_failure = \"closed\" start no requests";
+        let starts_none = "origins with on_store_failure = \"closed\" start no requests";
         let go_on = |what| format!("origins go on with this gateway's part of their {what}");
-        let all_effects = format!("{zones}, {closes}, and other {}", go_on("rate"));
+        let all_effects = format!("{zones}, {starts_none}, and other {}", go_on("rate"));
         // Fields of the origins and of the zone, and the message.
         for (origins, zone, expected) in [
             (&[local][..], "", None),
@@ -73,10 +73,14 @@ mod tests {
             (&[rate], "", Some(go_on("rate"))),
             (&[permits], "", Some(go_on("max_in_flight"))),
             (&[permits, rate], "", Some(go_on("rate and max_in_flight"))),
-            (&[closed], "", Some(closes.to_owned())),
+            (&[closed], "", Some(starts_none.to_owned())),
             // It has no permits with a lease that could expire.
             (&[closed_rate], "", Some(go_on("rate"))),
-            (&[closed], shared, Some(format!("{zones}, and {closes}"))),
+            (
+                &[closed],
+                shared,
+                Some(format!("{zones}, and {starts_none}")),
+            ),
             (&[closed, rate], shared, Some(all_effects)),
         ] {
             let mut tables = format!(
