@@ -1,4 +1,4 @@
-//! Who holds the permits that requests wait for: other gateways, or a slow client.
+//! Holders of the permits that requests wait for: other gateways, or a slow client.
 //!
 //! A permit is the right to run one request at an origin, or one request of a key. These functions
 //! make sentences for the rules of gates, origins and zones.
