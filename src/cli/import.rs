@@ -92,7 +92,7 @@ impl Files for Disk {
             .collect()
     }
 
-    fn pair(&self, cert: &Path, key: &Path) -> Result<(), String> {
+    fn check_pair(&self, cert: &Path, key: &Path) -> Result<(), String> {
         let (cert, key) = (cert.to_owned(), key.to_owned());
         let loaded = Certificates::load(&[CertPair { cert, key }]);
         loaded.map(drop).map_err(|error| error.to_string())

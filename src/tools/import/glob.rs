@@ -9,12 +9,12 @@ use super::Files;
 /// Maximum number of files that one include may match.
 const MAX_FILES: usize = 2000;
 
-/// Returns whether a file name has special characters.
+/// Returns whether a file name has special characters, so that it may match several files.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Returns the files that match the pattern, ordered by name.
+/// Returns the files that match the pattern, ordered by name. A literal name is not looked up.
 pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for component in pattern.components() {
@@ -43,6 +43,7 @@ fn matches(pattern: &str, name: &str) -> bool {
         require_literal_leading_dot: true,
         ..MatchOptions::new()
     };
+    // The crate `glob` knows `[!a]` but not its other form `[^a]`.
     let parsed = Pattern::new(&pattern.replace("[^", "[!"));
     parsed.map_or(pattern == name, |it| it.matches_with(name, options))
 }
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_patterns() {
+    fn a_name_matches_as_in_glob_3() {
         let cases = [
             ("*.conf", "a.conf", true),
             ("a?c", "abc", true),
@@ -67,8 +68,8 @@ mod tests {
             ("*", ".a", false),
             (".*", ".a", true),
         ];
-        for (pattern, name, fits) in cases {
-            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        for (pattern, name, expected) in cases {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Splits an nginx file into tokens.
+//! Splits an nginx file into tokens: words, and the marks `;`, `{` and `}`.
 //!
-//! Handles words, quotes, escapes, comments, `${var}`, and the marks `;`, `{` and `}`.
+//! Handles quotes, escapes, comments and `${var}`.
 
 /// A token of an nginx file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +18,9 @@ pub(super) enum Token {
 /// Reads tokens from bytes. Invalid UTF-8 in a word becomes U+FFFD.
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
-    /// Index of the next byte, and its line number.
+    /// Index of the next byte.
     index: usize,
+    /// Line number of the next byte, from 1.
     pub(super) line: usize,
     /// Error in the last token, if any.
     pub(super) complaint: Option<&'static str>,
@@ -28,6 +29,7 @@ pub(super) struct Lexer<'t> {
 impl<'t> Lexer<'t> {
     pub(super) fn new(text: &'t [u8]) -> Self {
         Self {
+            // Some editors write a byte order mark.
             text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text),
             index: 0,
             line: 1,
@@ -35,10 +37,12 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Returns the next byte; `None` at the end.
     fn peek(&self) -> Option<u8> {
         self.text.get(self.index).copied()
     }
 
+    /// Returns the next byte and goes on to the one after it.
     fn take(&mut self) -> Option<u8> {
         let byte = self.peek()?;
         self.index += 1;
@@ -52,6 +56,7 @@ impl<'t> Lexer<'t> {
         loop {
             match self.peek()? {
                 byte if is_space(byte) => drop(self.take()),
+                // The line feed after a comment counts as white space.
                 b'#' => {
                     while self.peek().is_some_and(|byte| byte != b'\n') {
                         self.index += 1;
@@ -62,23 +67,23 @@ impl<'t> Lexer<'t> {
         }
         let line = self.line;
         let token = match self.peek()? {
-            b';' => self.mark(Token::Semicolon),
-            b'{' => self.mark(Token::Open),
-            b'}' => self.mark(Token::Close),
-            quote @ (b'"' | b'\'') => self.quoted(quote),
-            _ => self.bare(),
+            b';' => self.take_mark(Token::Semicolon),
+            b'{' => self.take_mark(Token::Open),
+            b'}' => self.take_mark(Token::Close),
+            quote @ (b'"' | b'\'') => self.read_quoted(quote),
+            _ => self.read_bare(),
         };
         Some((token, line))
     }
 
     /// Takes a mark of one byte.
-    fn mark(&mut self, token: Token) -> Token {
+    fn take_mark(&mut self, token: Token) -> Token {
         self.index += 1;
         token
     }
 
     /// Reads a quoted word.
-    fn quoted(&mut self, quote: u8) -> Token {
+    fn read_quoted(&mut self, quote: u8) -> Token {
         self.index += 1;
         let mut word = Vec::new();
         loop {
@@ -87,7 +92,7 @@ impl<'t> Lexer<'t> {
                     self.complaint = Some("a quote is never closed");
                     break;
                 }
-                Some(b'\\') => self.escape(&mut word),
+                Some(b'\\') => self.read_escape(&mut word),
                 Some(byte) if byte == quote => break,
                 Some(byte) => word.push(byte),
             }
@@ -96,14 +101,15 @@ impl<'t> Lexer<'t> {
         if next.is_some_and(|byte| !is_space(byte) && !b";{)".contains(&byte)) {
             self.complaint = Some("a space is missing after a closing quote");
         }
-        self.word(word)
+        self.make_word(word)
     }
 
     /// Reads a word without quotes.
-    fn bare(&mut self) -> Token {
+    fn read_bare(&mut self) -> Token {
         let mut word = Vec::new();
         let mut is_after_dollar = false;
         while let Some(byte) = self.peek() {
+            // The brace in `${var}` belongs to the word.
             let opens_block = byte == b'{' && !is_after_dollar;
             if is_space(byte) || byte == b';' || opens_block {
                 break;
@@ -111,28 +117,29 @@ impl<'t> Lexer<'t> {
             self.index += 1;
             is_after_dollar = byte == b'$';
             if byte == b'\\' {
-                self.escape(&mut word);
+                self.read_escape(&mut word);
             } else {
                 word.push(byte);
             }
         }
-        self.word(word)
+        self.make_word(word)
     }
 
-    /// Reads the character after a backslash.
-    fn escape(&mut self, word: &mut Vec<u8>) {
+    /// Reads the character after a backslash, and adds what both mean to `word`.
+    fn read_escape(&mut self, word: &mut Vec<u8>) {
         match self.take() {
             Some(byte @ (b'"' | b'\'' | b'\\')) => word.push(byte),
             Some(b't') => word.push(b'\t'),
             Some(b'r') => word.push(b'\r'),
             Some(b'n') => word.push(b'\n'),
+            // Before any other character a backslash stays, as in nginx.
             other => word.extend([b'\\'].into_iter().chain(other)),
         }
     }
 
-    /// Converts a word to text.
-    fn word(&mut self, word: Vec<u8>) -> Token {
-        Token::Word(String::from_utf8(word).unwrap_or_else(|error| {
+    /// Returns the token of a word.
+    fn make_word(&mut self, bytes: Vec<u8>) -> Token {
+        Token::Word(String::from_utf8(bytes).unwrap_or_else(|error| {
             self.complaint
                 .get_or_insert("not UTF-8: unreadable bytes appear as \u{fffd}");
             String::from_utf8_lossy(error.as_bytes()).into_owned()

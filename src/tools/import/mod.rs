@@ -1,7 +1,8 @@
 //! Translates an `nginx.conf`, or Ingress objects of Kubernetes, to a `gateway.toml`.
 //!
-//! The text becomes a tree, and the tree becomes settings and notes. The notes name each line
-//! that was not translated.
+//! `tree` parses the text, and `translate` turns the tree into a page: the text of a
+//! `gateway.toml`. `ingress` does both for Kubernetes. Notes tell the user which lines were not
+//! translated. A limit of the input is lost if the page does not have it.
 //!
 //! This module reads the disk only through [`Files`], and no input makes it panic.
 
@@ -39,7 +40,7 @@ pub trait Files {
     /// # Errors
     ///
     /// Returns the reason if they cannot be loaded.
-    fn pair(&self, cert: &Path, key: &Path) -> Result<(), String>;
+    fn check_pair(&self, cert: &Path, key: &Path) -> Result<(), String>;
 }
 
 /// The result of an import.
@@ -66,6 +67,7 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
         let mut reader = tree::Reader::new(files, main, &notes);
         let tree = reader.parse(main, text);
         let page = translate::translate(tree, files, main);
+        // The part that could not be read may have protected something.
         let page = page.filter(|_| !reader.is_incomplete);
         (page, "location with a proxy_pass")
     };
@@ -97,8 +99,9 @@ const MAX_ROUTES: usize = 5000;
 /// Maximum number of notes written to the file. Further notes are only counted there.
 const MAX_NOTES: usize = 1000;
 
-/// Adds the notes that belong to no table, as comments above the first table.
+/// Adds the notes that are not on the page yet, as comments above its first table.
 fn with_leftovers(page: &str, notes: &[String]) -> String {
+    // The page has notes as comments at the tables to which they belong.
     let comments = page.lines().filter_map(|line| line.strip_prefix("# "));
     let comments: HashSet<&str> = comments.collect();
     let leftovers = notes.iter().filter(|note| !comments.contains(&***note));
@@ -125,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_at_a_table_are_not_repeated_and_lists_are_bounded() {
+    fn a_note_at_a_table_is_not_repeated_and_the_list_of_notes_is_bounded() {
         let page = "# a.conf:2: b\n[server]\n";
         let notes = ["a.conf:1: a", "a.conf:2: b"].map(str::to_owned);
         let text = with_leftovers(page, &notes);
@@ -139,6 +142,7 @@ mod tests {
             .collect();
         let text = with_leftovers(page, &many);
         assert!(text.contains("\n# and 3 more\n"), "{text}");
+        // The heading, the notes, the rest as a number, an empty line, and the page.
         assert_eq!(text.lines().count(), 1 + MAX_NOTES + 1 + 1 + 2);
     }
 }

@@ -1,4 +1,7 @@
 //! Collects notes for the user about lines of the imported files.
+//!
+//! A limit is lost if it is not translated. Notes on lost limits come first and are never dropped,
+//! because a location without its limits is open to floods.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -6,6 +9,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use config::put_printable;
+
+/// Number of a file, and of a line in it.
+pub(super) type Position = (usize, usize);
 
 /// A line of an imported file, and the notes to which it can add.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +28,12 @@ impl SourceLocation<'_> {
         self.push(message, false);
     }
 
-    /// Adds a note on why limits are lost. These notes come before all others.
+    /// Adds a note that says why limits are lost, but does not count a lost limit.
     pub(super) fn note_of_limit(self, message: impl AsRef<str>) {
         self.push(message, true);
     }
 
-    /// Adds a note on a limit that is lost.
+    /// Counts a lost limit, and adds a note on it.
     pub(super) fn lose(self, message: impl AsRef<str>) {
         self.notes.lost.borrow_mut().push(self.position());
         self.push(message, true);
@@ -38,18 +44,18 @@ impl SourceLocation<'_> {
         Self { line, ..self }
     }
 
-    /// Returns the number of the file, and of the line.
-    pub(super) fn position(self) -> (usize, usize) {
+    pub(super) fn position(self) -> Position {
         (self.file, self.line)
     }
 
+    /// Adds a note. Drops it if there are too many and `is_of_limit` is false.
     fn push(self, message: impl AsRef<str>, is_of_limit: bool) {
         let mut all = self.notes.all.borrow_mut();
         if all.len() >= MAX_NOTES && !is_of_limit {
             return self.notes.dropped.set(self.notes.dropped.get() + 1);
         }
         all.push(Note {
-            at: self.position(),
+            position: self.position(),
             message: on_one_line(message.as_ref(), MAX_CHARACTERS),
             is_of_limit,
         });
@@ -65,23 +71,25 @@ impl fmt::Display for SourceLocation<'_> {
 /// Notes on what the user must check, each with its source location.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
+    /// Names of the imported files. The number of a file is its index.
     files: RefCell<Vec<PathBuf>>,
     all: RefCell<Vec<Note>>,
     /// Number of notes that were dropped because there were too many.
     dropped: Cell<usize>,
-    /// Positions of lost limits. A limit that would apply several times counts each time.
-    lost: RefCell<Vec<(usize, usize)>>,
+    /// Positions of lost limits. One that would apply to several locations is there several times.
+    lost: RefCell<Vec<Position>>,
     /// Locations that have lost all their limits, as nginx writes them.
     ///
     /// Each has its host if there are several servers.
     unlimited: RefCell<Vec<String>>,
 }
 
+/// A note. Notes are ordered by their positions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Note {
-    /// Number of the file, and of the line.
-    at: (usize, usize),
+    position: Position,
     message: String,
+    /// Whether it says that a limit is lost, or why.
     is_of_limit: bool,
 }
 
@@ -159,6 +167,7 @@ impl Notes {
     /// Returns all notes without duplicates: lost limits first, then by source location.
     pub(super) fn all(&self) -> Vec<String> {
         let all = self.all.borrow();
+        // `false` comes before `true`.
         let sorted: BTreeSet<_> = all.iter().map(|it| (!it.is_of_limit, it)).collect();
         let dropped = self.dropped.get();
         let more = (dropped > 0).then(|| format!("{dropped} more notes are left out"));
@@ -167,17 +176,20 @@ impl Notes {
     }
 
     /// Formats a position: file name and line number.
-    fn name(&self, (file, line): (usize, usize)) -> String {
+    fn name(&self, (file, line): Position) -> String {
         let name = self.files.borrow()[file].to_string_lossy().into_owned();
         format!("{}:{line}", on_one_line(&name, usize::MAX))
     }
 
+    /// Formats a note: its position and its message.
     fn show(&self, note: &Note) -> String {
-        format!("{}: {}", self.name(note.at), note.message)
+        format!("{}: {}", self.name(note.position), note.message)
     }
 }
 
 /// Returns at most `max_characters` of a text, with non-printable characters escaped.
+///
+/// A truncated text ends with an ellipsis.
 fn on_one_line(text: &str, max_characters: usize) -> String {
     let mut line = String::new();
     put_printable(&mut line, text.chars().take(max_characters));
@@ -192,13 +204,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_is_cut_says_so() {
+    fn a_truncated_text_ends_with_an_ellipsis() {
         assert_eq!(on_one_line("abc", 3), "abc");
         assert_eq!(on_one_line("abcd", 3), "abc…");
     }
 
     #[test]
-    fn notes_are_bounded_but_for_those_on_limits() {
+    fn notes_are_bounded_except_those_on_limits() {
         let notes = Notes::default();
         let at = |line| notes.start_of(Path::new("")).at_line(line);
         for line in 0..MAX_NOTES + 3 {

@@ -11,10 +11,10 @@ use testing::{bytes, cases, replay};
 
 use super::{Files, Import, import};
 
-/// A file system where all files have the same content and each folder has two files.
-struct Mirror<'t>(&'t [u8]);
+/// A file system in which all files have this content, and each folder has two files.
+struct EqualFiles<'t>(&'t [u8]);
 
-impl Files for Mirror<'_> {
+impl Files for EqualFiles<'_> {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         if path.ends_with("mime.types") {
             return Err(io::ErrorKind::NotFound.into());
@@ -26,7 +26,7 @@ impl Files for Mirror<'_> {
         vec!["a.conf".to_owned(), "b.conf".to_owned()]
     }
 
-    fn pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
+    fn check_pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
         if cert.starts_with("/nowhere") {
             Err("it is not there".to_owned())
         } else {
@@ -35,13 +35,14 @@ impl Files for Mirror<'_> {
     }
 }
 
-fn holds(text: &[u8]) -> Result<(), TestCaseError> {
+/// Imports a text, and checks the notes and the settings.
+fn check_import(text: &[u8]) -> Result<(), TestCaseError> {
     let Import {
         settings, notes, ..
     } = import(
         Path::new("/etc/nginx/nginx.conf"),
         text,
-        &Mirror(b"x y; location / { z; }"),
+        &EqualFiles(b"x y; location / { z; }"),
     );
     for note in &notes {
         prop_assert!(
@@ -65,46 +66,45 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn the_corpus_becomes_settings_that_are_right() {
-    replay("nginx", holds);
+fn the_corpus_becomes_valid_settings() {
+    replay("nginx", check_import);
 }
 
 #[test]
 fn includes_that_include_each_other_end() {
     let text =
         b"http { include a.conf; include *.conf; server { location / { proxy_pass http://a; } } }";
-    let made = import(
+    let Import {
+        settings, notes, ..
+    } = import(
         Path::new("/etc/nginx/nginx.conf"),
         text,
-        &Mirror(b"include *.conf; include b.conf;"),
+        &EqualFiles(b"include *.conf; include b.conf;"),
     );
-    assert!(made.settings.is_some());
-    assert!(
-        made.notes
-            .iter()
-            .any(|note| note.contains("it includes itself"))
-    );
+    assert!(settings.is_some());
+    assert!(notes.iter().any(|note| note.contains("it includes itself")));
 }
 
 proptest! {
     #![proptest_config(cases(12, 2048))]
 
     #[test]
-    fn whatever_it_is_given_it_says_what_is_right(text in bytes("nginx")) {
-        holds(&text)?;
+    fn any_bytes_give_printable_notes_and_valid_settings(text in bytes("nginx")) {
+        check_import(&text)?;
     }
 }
 
 #[test]
 fn a_file_of_too_many_words_is_read_up_to_a_bound() {
-    for (text, found) in [("a ", true), ("#a ", false)] {
+    // Comments are no words.
+    for (text, is_long) in [("a ", true), ("#a ", false)] {
         let text = text.repeat(1_000_001);
-        let files = Mirror(b"");
+        let files = EqualFiles(b"");
         let import = import(Path::new("/etc/nginx/nginx.conf"), text.as_bytes(), &files);
         let is_noted = import
             .notes
             .first()
-            .is_some_and(|it| it.contains("too many words"));
-        assert_eq!((is_noted, import.loss.is_some()), (found, found));
+            .is_some_and(|note| note.contains("too many words"));
+        assert_eq!((is_noted, import.loss.is_some()), (is_long, is_long));
     }
 }

@@ -1,4 +1,6 @@
 //! Parses nginx's directives and blocks into a tree, with includes resolved.
+//!
+//! A directive is `name args;` or `name args { block }`. Errors become notes, and reading goes on.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,7 @@ pub(super) struct Directive<'n> {
     pub(super) name: String,
     pub(super) args: Vec<String>,
     pub(super) block: Option<Vec<Directive<'n>>>,
+    /// Location of the name.
     pub(super) at: SourceLocation<'n>,
 }
 
@@ -25,7 +28,7 @@ impl<'n> Directive<'n> {
         }
     }
 
-    /// Returns the directives in its block; empty without a block.
+    /// Returns the directives in the block; empty without a block.
     pub(super) fn inside(&self) -> &[Self] {
         self.block.as_deref().unwrap_or_default()
     }
@@ -42,8 +45,10 @@ const MAX_DEPTH: usize = 50;
 /// Maximum depth of nested includes. Deeper includes are left out.
 const MAX_NESTED_INCLUDES: usize = 10;
 
-/// Maximum number of files, and of their bytes. Further includes are left out.
+/// Maximum number of files. Further includes are left out.
 const MAX_FILES: usize = 2000;
+
+/// Maximum number of bytes of all files. Further includes are left out.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Maximum number of words and marks in all files. Each takes up to 200 bytes of memory.
@@ -54,9 +59,11 @@ pub(super) struct Reader<'f> {
     files: &'f dyn Files,
     /// Folder of the main file. Names in `include` are relative to it.
     folder: PathBuf,
-    /// Numbers of files, bytes and tokens read so far.
+    /// Number of files read so far.
     file_count: usize,
+    /// Number of bytes in these files.
     byte_count: usize,
+    /// Number of tokens read so far.
     token_count: usize,
     /// The chain of files being read: each includes the next.
     open_files: Vec<PathBuf>,
@@ -79,7 +86,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file, and of the files that it includes.
     pub(super) fn parse(&mut self, path: &Path, text: &[u8]) -> Vec<Directive<'f>> {
         let start = self.notes.start_of(path);
         self.file_count += 1;
@@ -96,7 +103,7 @@ impl<'f> Reader<'f> {
 
     /// Reads the content of a block. Returns whether a `}` ends it rather than the end of the file.
     ///
-    /// `start`: start of the file.
+    /// `start`: start of the file. `depth`: number of blocks around this one.
     fn read_block(
         &mut self,
         lexer: &mut Lexer,
@@ -104,11 +111,13 @@ impl<'f> Reader<'f> {
         depth: usize,
         directives: &mut Vec<Directive<'f>>,
     ) -> bool {
-        let mut open: Option<Directive> = None;
+        // The directive whose words are being read.
+        let mut current: Option<Directive> = None;
         while let Some((token, line)) = lexer.next() {
             let at = start.at_line(line);
             self.token_count += 1;
             if self.token_count > MAX_TOKENS {
+                // The first token above the maximum is noted.
                 if self.token_count == MAX_TOKENS + 1 {
                     let message =
                         "too many words: the rest and its limits are not read. Import it in parts";
@@ -120,34 +129,34 @@ impl<'f> Reader<'f> {
                 at.note(complaint);
             }
             match token {
-                Token::Word(word) => match &mut open {
-                    Some(open) => open.args.push(word),
-                    None => open = Some(Directive::new(word, at)),
+                Token::Word(word) => match &mut current {
+                    Some(directive) => directive.args.push(word),
+                    None => current = Some(Directive::new(word, at)),
                 },
-                Token::Semicolon => match open.take() {
+                Token::Semicolon => match current.take() {
                     None => at.note("a ; without a directive before it"),
                     Some(directive) => match (&*directive.name, &directive.args[..]) {
                         ("include", [pattern]) => {
-                            directives.extend(self.include(pattern, directive.at));
+                            directives.extend(self.read_include(pattern, directive.at));
                         }
                         _ => directives.push(directive),
                     },
                 },
                 Token::Close => {
-                    directives.extend(open.inspect(note_missing_end));
+                    directives.extend(current.inspect(note_missing_end));
                     return true;
                 }
                 Token::Open => {
-                    let mut head = open.take().unwrap_or_else(|| {
+                    let mut directive = current.take().unwrap_or_else(|| {
                         at.note("a { without a directive before it");
                         Directive::new(String::new(), at)
                     });
                     // The quotes and braces of Lua do not follow nginx's rules.
-                    if head.name.ends_with("_by_lua_block") {
+                    if directive.name.ends_with("_by_lua_block") {
                         self.is_incomplete = true;
                         let message = format!(
                             "{} is not read, and so nothing is translated; put the code into a file, as with access_by_lua_file",
-                            head.name
+                            directive.name
                         );
                         at.note(message);
                     } else if depth == MAX_DEPTH {
@@ -160,20 +169,20 @@ impl<'f> Reader<'f> {
                     let mut block = Vec::new();
                     let is_closed = self.read_block(lexer, start, depth + 1, &mut block);
                     if !is_closed && !self.is_incomplete {
-                        let message = format!("the block of {} is never closed", head.name);
-                        head.at.note(message);
+                        let message = format!("the block of {} is never closed", directive.name);
+                        directive.at.note(message);
                     }
-                    head.block = Some(block);
-                    directives.push(head);
+                    directive.block = Some(block);
+                    directives.push(directive);
                 }
             }
         }
-        directives.extend(open.inspect(note_missing_end));
+        directives.extend(current.inspect(note_missing_end));
         false
     }
 
     /// Reads the files that an `include` names.
-    fn include(&mut self, pattern: &str, at: SourceLocation<'f>) -> Vec<Directive<'f>> {
+    fn read_include(&mut self, pattern: &str, at: SourceLocation<'f>) -> Vec<Directive<'f>> {
         let path = self.folder.join(pattern);
         let paths = if glob::is_pattern(pattern) {
             glob::expand(&path, self.files)
@@ -209,6 +218,7 @@ impl<'f> Reader<'f> {
     }
 }
 
+/// Notes a directive that ends without a `;`.
 fn note_missing_end(directive: &Directive) {
     let message = format!("{} has no ; at its end", directive.name);
     directive.at.note(message);

@@ -1,4 +1,6 @@
 //! Reads the annotations of a Kubernetes Ingress.
+//!
+//! Remembers which of them were read, so that all others can be noted as not translated.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -15,11 +17,13 @@ const PREFIX: &str = "nginx.ingress.kubernetes.io/";
 pub(super) struct Annotations<'n> {
     /// Name of the Ingress in notes, such as `shop/web`.
     ingress_name: String,
+    /// All of them, in the order of the manifest.
     pub(super) all: Vec<Annotation<'n>>,
     /// Names that were read or noted. All other annotations are noted at the end.
     read: RefCell<HashSet<String>>,
 }
 
+/// One annotation.
 #[derive(Clone, Debug)]
 pub(super) struct Annotation<'n> {
     pub(super) name: String,
@@ -51,7 +55,7 @@ impl<'n> Annotations<'n> {
         }
     }
 
-    /// Returns the first annotation that exists under one of these names.
+    /// Returns the first annotation that exists under one of these names. All names count as read.
     pub(super) fn any(&self, names: &[&str]) -> Option<&Annotation<'n>> {
         for name in names {
             self.read.borrow_mut().insert((*name).to_owned());
@@ -66,6 +70,8 @@ impl<'n> Annotations<'n> {
     }
 
     /// Returns a value that is `true` or `false`; `None` if it is absent or neither.
+    ///
+    /// Notes a value that is neither.
     pub(super) fn flag(&self, name: &str) -> Option<bool> {
         let annotation = self.get(name)?;
         // Accepts the same words as Go's strconv.ParseBool.
@@ -109,11 +115,12 @@ impl<'n> Annotations<'n> {
         annotation.at.note(self.message(annotation, what));
     }
 
-    /// Adds a note about an annotation whose limit is lost.
+    /// Counts a lost limit, and notes its annotation.
     pub(super) fn lose(&self, annotation: &Annotation, what: impl Display) {
         annotation.at.lose(self.message(annotation, what));
     }
 
+    /// Returns the text of a note.
     fn message(&self, annotation: &Annotation, what: impl Display) -> String {
         format!("Ingress {}, {}: {what}", self.ingress_name, annotation.name)
     }

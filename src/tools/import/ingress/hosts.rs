@@ -1,6 +1,9 @@
 //! Groups the paths of all Ingresses by host, as ingress-nginx groups them into nginx servers.
+//!
+//! An Ingress is known here by its index in the list of all Ingresses. A backend is a port of a
+//! Service, to which requests go. The default backend of an Ingress gets all other paths.
 
-use super::object::{Backend, Ingress, paths};
+use super::manifest::{Backend, Ingress, paths};
 use super::policy::Policy;
 use super::yaml::Node;
 use crate::import::notes::SourceLocation;
@@ -10,11 +13,12 @@ use crate::import::translate::probe;
 pub(super) struct Host<'n> {
     /// `None`: all hosts that have no rule.
     pub(super) name: Option<String>,
+    /// Location of the first rule that names it.
     pub(super) at: SourceLocation<'n>,
     pub(super) paths: Vec<HostPath<'n>>,
     /// Index of the Ingress whose annotations make all paths of the host regular expressions.
     pub(super) regex_ingress: Option<usize>,
-    /// Status with which all requests of the host are refused.
+    /// Status with which all requests of the host are refused; `None`: they are not.
     pub(super) refuse: Option<u16>,
     /// Index of the first Ingress that names the host.
     first_ingress: usize,
@@ -31,8 +35,8 @@ pub(super) struct HostPath<'n> {
     pub(super) at: SourceLocation<'n>,
 }
 
-/// Finds the hosts of Ingresses that are not canaries.
-pub(super) fn hosts<'n>(ingresses: &[Ingress<'n>], policies: &[Policy]) -> Vec<Host<'n>> {
+/// Returns the hosts of the Ingresses, each with its paths. `policies`: one for each Ingress.
+pub(super) fn group_by_host<'n>(ingresses: &[Ingress<'n>], policies: &[Policy]) -> Vec<Host<'n>> {
     let mut hosts = Vec::new();
     for (index, ingress) in ingresses.iter().enumerate() {
         for rule in ingress.rules {
@@ -58,20 +62,21 @@ pub(super) fn hosts<'n>(ingresses: &[Ingress<'n>], policies: &[Policy]) -> Vec<H
         }
     }
     for host in &mut hosts {
-        // Only the Ingress that names a host first gives it a default.
+        // ingress-nginx uses the default backend of the Ingress that names the host first.
         let default = ingresses[host.first_ingress].default;
         let has_root = host.name.is_none() || host.has_path("/", false);
         if let Some(default) = default.filter(|_| !has_root) {
             let root = HostPath::root(default, host.first_ingress);
             host.paths.push(root);
         }
+        // Such a path makes ingress-nginx treat all paths of the host as regular expressions.
         let makes_regex = |path: &&HostPath| {
             let policy = &policies[path.ingress];
             let target = policy.rewrite_target.as_deref();
             policy.uses_regex || target.is_some_and(|target| target != path.path)
         };
-        let makes_regex = host.paths.iter().find(makes_regex);
-        host.regex_ingress = makes_regex.map(|path| path.ingress);
+        let regex_path = host.paths.iter().find(makes_regex);
+        host.regex_ingress = regex_path.map(|path| path.ingress);
     }
     hosts
 }
@@ -83,7 +88,7 @@ fn find_or_add<'h, 'n>(
     at: SourceLocation<'n>,
     ingress: usize,
 ) -> &'h mut Host<'n> {
-    // `MAX_ROUTES` bounds the number of hosts.
+    // `MAX_ROUTES` bounds the number of hosts, so a search through all is fast enough.
     let known = hosts.iter().position(|host| host.name == name);
     let index = known.unwrap_or(hosts.len());
     if known.is_none() {
@@ -100,11 +105,13 @@ fn find_or_add<'h, 'n>(
 }
 
 impl<'n> Host<'n> {
+    /// Returns whether the host has this path with this type.
     fn has_path(&self, path: &str, is_exact: bool) -> bool {
         let mut paths = self.paths.iter();
         paths.any(|known| (known.path, known.is_exact) == (path, is_exact))
     }
 
+    /// Adds a path, unless the host has it already. Notes a path that is left out.
     fn add(&mut self, path: HostPath<'n>, ingress: &Ingress) {
         if self.has_path(path.path, path.is_exact) {
             let what = format!(

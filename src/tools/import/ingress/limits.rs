@@ -16,27 +16,30 @@ use crate::import::values;
 /// Default of `limit-burst-multiplier`.
 const BURST_MULTIPLIER: u32 = 5;
 
-/// Number of keys in a 5 MB zone of ingress-nginx.
+/// Number of keys in a zone of ingress-nginx, which has 5 MB, for requests and for connections.
 ///
-/// A state takes 128 bytes for requests and 64 bytes for connections.
+/// nginx keeps 8,000 states of 128 bytes for requests in a megabyte, and 16,000 of 64 bytes for
+/// connections.
 const REQUEST_KEYS: u32 = 5 * 8000;
 const CONNECTION_KEYS: u32 = 5 * 16_000;
 
 /// Highest rate that a zone may have.
-const FASTEST: &str = "1000000r/s";
+const MAX_RATE: &str = "1000000r/s";
 
 /// The zones of all Ingresses.
 #[derive(Default)]
 pub(super) struct Zones {
+    /// The tables of the zones.
     pub(super) sections: Vec<Section>,
+    /// The names of the zones.
     names: Names,
 }
 
 impl Zones {
-    /// Reads the limits of an Ingress, in TOML syntax, and whether at least one was lost.
+    /// Adds the zones of an Ingress. Returns its limits in TOML, and whether at least one was lost.
     ///
-    /// `like`: the zones get similar names.
-    pub(super) fn limits(&mut self, annotations: &Annotations, like: &str) -> (Vec<String>, bool) {
+    /// `like`: start of the names of the zones.
+    pub(super) fn add(&mut self, annotations: &Annotations, like: &str) -> (Vec<String>, bool) {
         let (mut limits, mut has_lost) = (Vec::new(), false);
         let multiplier = annotations.whole("limit-burst-multiplier");
         let multiplier = multiplier.unwrap_or(BURST_MULTIPLIER);
@@ -45,6 +48,7 @@ impl Zones {
         let exempt = exempt.unwrap_or_default();
         let exempt: Vec<String> = exempt.iter().map(ToString::to_string).collect();
         for (name, suffix, unit) in [
+            // Connections have no rate, and so no unit.
             ("limit-connections", "connections", None),
             ("limit-rps", "rps", Some("s")),
             ("limit-rpm", "rpm", Some("m")),
@@ -69,9 +73,9 @@ impl Zones {
                 None => ("none".to_owned(), CONNECTION_KEYS),
             };
             if unit.is_some() && rate.parse::<Rate>().is_err() {
-                let what = format!("the fastest rate of drip is {FASTEST}");
+                let what = format!("the fastest rate of drip is {MAX_RATE}");
                 annotations.note(annotation, what);
-                FASTEST.clone_into(&mut rate);
+                MAX_RATE.clone_into(&mut rate);
             }
             let key_and_rate = ("$remote_addr", &*rate);
             let section = Section::zone(&zone, key_and_rate, Some(keys.to_string()), &exempt);

@@ -1,18 +1,22 @@
 //! Translates Ingress objects of Kubernetes with annotations of ingress-nginx.
 //!
-//! Sources: <https://github.com/kubernetes/ingress-nginx>, `rootfs/etc/nginx/template/nginx.tmpl` and
-//! `internal/ingress`, at commit dbb11b92.
+//! An Ingress says which paths of which hosts go to which Service. Its annotations are settings of
+//! ingress-nginx. `yaml` and `manifest` read the objects, and `policy` reads the annotations.
+//! `hosts` collects the paths of each host, and `routes` and `origins` make routes of them.
+//!
+//! Sources: <https://github.com/kubernetes/ingress-nginx> at commit dbb11b92,
+//! `rootfs/etc/nginx/template/nginx.tmpl` and `internal/ingress`.
 
 mod annotations;
 mod hosts;
 mod limits;
+mod manifest;
 mod networks;
-mod object;
 mod origins;
-mod patterns;
 mod policy;
 mod protection;
 mod rewrite;
+mod routes;
 mod server;
 mod yaml;
 
@@ -22,9 +26,9 @@ mod tests;
 use std::collections::HashSet;
 use std::path::Path;
 
-use hosts::hosts;
+use hosts::group_by_host;
 use limits::Zones;
-use object::{Ingress, Manifest, paths};
+use manifest::{Ingress, Manifest, paths};
 use origins::Origins;
 use policy::Policy;
 
@@ -45,7 +49,7 @@ pub(super) fn is_manifest(path: &Path, text: &[u8]) -> bool {
 /// Returns the text of the settings if there is anything to forward. `start`: start of the file.
 pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
     let documents = match std::str::from_utf8(text) {
-        Ok(text) => yaml::documents(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Ok(text) => yaml::parse_documents(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(error) => Err(yaml::YamlError {
             line: 1 + memchr::memchr_iter(b'\n', &text[..error.valid_up_to()]).count(),
             message: "this is no text in UTF-8".to_owned(),
@@ -55,22 +59,23 @@ pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
     let documents = documents.map_err(note).ok()?;
     let manifest = Manifest::read(&documents, start);
     let (mut ingresses, services) = (manifest.ingresses, manifest.services);
-    ingresses.retain(|ingress| !is_canary(ingress));
-    let rules = ingresses.iter().flat_map(|it| it.rules);
+    ingresses.retain(|ingress| !note_if_canary(ingress));
+    // Each path becomes a route, and each rule may need one for the other paths of its host.
+    let rules = ingresses.iter().flat_map(|ingress| ingress.rules);
     let count: usize = rules.map(|rule| 1 + paths(rule).len()).sum();
     if count > MAX_ROUTES {
-        return too_many(start);
+        return note_too_many_routes(start);
     }
     let mut zones = Zones::default();
-    let namespaces: HashSet<&str> = ingresses.iter().map(|it| it.namespace).collect();
+    let namespaces: HashSet<&str> = ingresses.iter().map(|ingress| ingress.namespace).collect();
     let has_namespaces = namespaces.len() > 1;
     let policy = |ingress: &Ingress| {
         let like = qualified_name(has_namespaces, ingress.namespace, ingress.name);
         Policy::read(ingress, &like, &mut zones)
     };
     let policies: Vec<Policy> = ingresses.iter().map(policy).collect();
-    let hosts = hosts(&ingresses, &policies);
-    let folders = server::certificates(&ingresses);
+    let hosts = group_by_host(&ingresses, &policies);
+    let folders = server::certificate_folders(&ingresses);
     let mut origins = Origins {
         ingresses: &ingresses,
         policies: &policies,
@@ -79,8 +84,8 @@ pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
         tables: page::OriginTables::default(),
         noted: HashSet::new(),
     };
-    let Some(routes_by_host) = patterns::plan(&hosts, &policies, &mut origins) else {
-        return too_many(start);
+    let Some(routes_by_host) = routes::plan(&hosts, &policies, &mut origins) else {
+        return note_too_many_routes(start);
     };
     if origins.tables.sections.is_empty() {
         return None;
@@ -101,8 +106,10 @@ pub(super) fn translate(start: SourceLocation, text: &[u8]) -> Option<String> {
     Some(page::text(&sections))
 }
 
-/// Returns whether an Ingress is a canary, and notes it: its paths belong to another Ingress.
-fn is_canary(ingress: &Ingress) -> bool {
+/// Notes an Ingress that is a canary. Returns whether it is one.
+///
+/// A canary gets a part of the requests of another Ingress, which has the same paths.
+fn note_if_canary(ingress: &Ingress) -> bool {
     let is_canary = ingress.annotations.flag("canary") == Some(true);
     if is_canary {
         ingress.at.note(format!("Ingress {} is a canary and is left out: all requests go to the Service of the main Ingress. Give a part of them to another origin by match of a route, or by weight in servers", ingress.shown()));
@@ -110,7 +117,9 @@ fn is_canary(ingress: &Ingress) -> bool {
     is_canary
 }
 
-/// Returns a name for a zone or an origin. Two namespaces may have the same names.
+/// Returns a name for a zone or an origin.
+///
+/// It has the namespace if there are several, because names may be the same in two of them.
 fn qualified_name(has_namespaces: bool, namespace: &str, name: &str) -> String {
     if has_namespaces {
         format!("{namespace}-{name}")
@@ -119,8 +128,8 @@ fn qualified_name(has_namespaces: bool, namespace: &str, name: &str) -> String {
     }
 }
 
-/// Notes that there are too many routes.
-fn too_many(start: SourceLocation) -> Option<String> {
+/// Notes that there are too many routes. Returns no settings.
+fn note_too_many_routes(start: SourceLocation) -> Option<String> {
     start.note(format!("there are more than {MAX_ROUTES} routes; nothing is translated. Import the Ingresses in parts"));
     None
 }

@@ -1,4 +1,6 @@
 //! Reads the lists of allowed and denied networks in annotations.
+//!
+//! Networks of IPv4-mapped IPv6 addresses (`is_mapped`) are refused: no client is in them.
 
 use ipnet::IpNet;
 
@@ -26,7 +28,7 @@ pub(super) fn read(annotations: &Annotations, annotation: &Annotation) -> Option
 #[derive(Debug, Default)]
 pub(super) struct Access {
     pub(super) networks: Networks,
-    /// Status with which all requests are refused, if no client is allowed.
+    /// Status with which all requests are refused; `None` if some clients are allowed.
     pub(super) refuse: Option<u16>,
 }
 
@@ -40,7 +42,7 @@ impl Access {
         ];
         let [allow, deny] = lists.map(|names| {
             let annotation = annotations.any(&names);
-            let annotation = annotation.filter(|it| !it.value.is_empty())?;
+            let annotation = annotation.filter(|annotation| !annotation.value.is_empty())?;
             let read = read(annotations, annotation);
             if read.is_none() {
                 let what = "ingress-nginx takes no Ingress with this value, and requests get 503";
@@ -52,7 +54,8 @@ impl Access {
         let deny = deny.unwrap_or_default();
         let allow = allow.map(|mut allow| {
             // ingress-nginx writes the deny rules first, and nginx applies the first rule that
-            // matches. drip applies the rule of the smallest network.
+            // matches: a network within a denied one is denied. In drip the smallest network
+            // decides, so such a network must not be in the list.
             allow.retain(|inner| !deny.iter().any(|outer| outer.contains(inner)));
             if allow.is_empty() {
                 refuse.get_or_insert(403);

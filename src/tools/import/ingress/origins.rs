@@ -1,11 +1,13 @@
 //! Finds the origin for the requests of each path.
+//!
+//! A path has a backend: a port of a Service. The origin of a backend is a table `[origins.NAME]`.
 
 use std::collections::HashSet;
 
 use config::toml_string;
 
 use super::hosts::{Host, HostPath};
-use super::object::{Backend, Ingress, Port, Services};
+use super::manifest::{Backend, Ingress, Port, Services};
 use super::policy::Policy;
 use super::qualified_name;
 use super::rewrite::Prefixes;
@@ -18,30 +20,33 @@ use crate::import::translate::route::{Action, Forward};
 /// The origins of all paths. Each Service port with different settings is one origin.
 pub(super) struct Origins<'i> {
     pub(super) ingresses: &'i [Ingress<'i>],
+    /// The settings of each Ingress.
     pub(super) policies: &'i [Policy],
     pub(super) services: &'i Services<'i>,
+    /// Whether the Ingresses are in several namespaces.
     pub(super) has_namespaces: bool,
+    /// The tables of the origins so far.
     pub(super) tables: OriginTables,
     /// The Ingresses whose notes have been written at a route.
     pub(super) noted: HashSet<usize>,
 }
 
 impl Origins<'_> {
-    /// Returns the notes on an Ingress, to be written at its first route.
-    pub(super) fn comments(&mut self, ingress: usize) -> Vec<String> {
+    /// Takes the notes on an Ingress, to write them at its first route. Later calls return none.
+    pub(super) fn take_comments(&mut self, ingress: usize) -> Vec<String> {
         let is_first = self.noted.insert(ingress);
         let comments = is_first.then(|| self.policies[ingress].comments.clone());
         comments.unwrap_or_default()
     }
 
-    /// Returns the action for the requests of a path.
+    /// Returns the action for the requests of a path. `prefixes`: its rewrite.
     pub(super) fn action(&mut self, host: &Host, path: &HostPath, prefixes: Prefixes) -> Action {
         let policy = &self.policies[path.ingress];
         if let Some(status) = policy.refuse.or(host.refuse) {
             return Action::Refuse(status);
         }
         let ingress = &self.ingresses[path.ingress];
-        let Some(origin) = self.origin(ingress, policy, &path.backend) else {
+        let Some(origin) = self.add(ingress, policy, &path.backend) else {
             return Action::Refuse(503);
         };
         if policy.limits.is_empty() && policy.has_lost_limits {
@@ -64,8 +69,10 @@ impl Origins<'_> {
         }))
     }
 
-    /// Returns the origin of a backend; `None` if the backend has no address, which is noted.
-    fn origin(&mut self, ingress: &Ingress, policy: &Policy, backend: &Backend) -> Option<String> {
+    /// Adds the origin of a backend, if it is new. Returns its name.
+    ///
+    /// Returns `None` if the backend has no address, which is noted.
+    fn add(&mut self, ingress: &Ingress, policy: &Policy, backend: &Backend) -> Option<String> {
         let (namespace, service) = (ingress.namespace, backend.service);
         let Some(port) = backend.port_number(namespace, self.services) else {
             if let Port::Name(port) = backend.port {
@@ -84,7 +91,8 @@ impl Origins<'_> {
         section.fields.push(("servers", servers));
         section.fields.extend(policy.origin_fields.iter().cloned());
         let like = qualified_name(self.has_namespaces, namespace, service);
-        let (name, _) = self.tables.find_or_add(section, None, &like, None);
+        // Routes of an Ingress have no response timeout of their own.
+        let (name, _timeout) = self.tables.find_or_add(section, None, &like, None);
         Some(name)
     }
 }

@@ -1,10 +1,12 @@
 //! Reads the annotations that apply to all paths of an Ingress.
+//!
+//! An annotation is a setting of ingress-nginx. To refuse means to answer with an error status.
 
 use std::time::Duration;
 
 use super::limits::Zones;
+use super::manifest::Ingress;
 use super::networks::Access;
-use super::object::Ingress;
 use super::protection;
 use crate::import::translate::networks::Networks;
 use crate::import::translate::page::{Fields, Section};
@@ -26,13 +28,15 @@ pub(super) struct Policy {
     pub(super) limits: Vec<String>,
     /// Whether at least one limit is lost.
     pub(super) has_lost_limits: bool,
-    /// Clients that are allowed.
+    /// Networks of allowed and of denied clients.
     pub(super) networks: Networks,
-    /// Status with which all requests of the Ingress are refused.
+    /// Status with which all requests of the Ingress are refused; `None`: they are not.
     pub(super) refuse: Option<u16>,
     /// Status with which all requests of its hosts are refused, including paths of other Ingresses.
     pub(super) refuse_hosts: Option<u16>,
+    /// Path that the origin gets instead of the requested one.
     pub(super) rewrite_target: Option<String>,
+    /// Whether the paths are regular expressions.
     pub(super) uses_regex: bool,
     /// Maximum size of a request body in bytes. 0 means no limit.
     pub(super) body_size: u64,
@@ -45,12 +49,14 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Reads all annotations. `like`: the zones get similar names.
+    /// Reads all annotations, and notes those that are not translated.
+    ///
+    /// Adds the zones of the Ingress to `zones`. `like`: start of their names.
     pub(super) fn read(ingress: &Ingress, like: &str, zones: &mut Zones) -> Self {
         let notes = ingress.at.notes;
         let notes_before = notes.count();
         let annotations = &ingress.annotations;
-        let (limits, has_lost_limits) = zones.limits(annotations, like);
+        let (limits, has_lost_limits) = zones.add(annotations, like);
         let access = Access::read(annotations);
         let refusals = protection::read(annotations);
         let mut refuse = access.refuse.or(refusals.paths);
@@ -60,7 +66,7 @@ impl Policy {
         });
         let rewrite_target = annotations.get("rewrite-target").map(|it| it.value.clone());
         // drip always sends requests to the Service, so the annotation changes nothing.
-        let _is_service = annotations.flag("service-upstream");
+        let _ignored = annotations.flag("service-upstream");
         let mut policy = Self {
             limits,
             has_lost_limits,
@@ -100,6 +106,7 @@ fn scheme(ingress: &Ingress) -> Option<&'static str> {
     }
 }
 
+/// Returns the maximum size of a request body in bytes.
 fn body_size(ingress: &Ingress) -> u64 {
     let annotations = &ingress.annotations;
     let Some(annotation) = annotations.get("proxy-body-size") else {
@@ -128,20 +135,20 @@ fn origin_fields(ingress: &Ingress) -> Fields {
     let connect = seconds("proxy-connect-timeout").unwrap_or(CONNECT_TIMEOUT);
     let read = seconds("proxy-read-timeout");
     let send = seconds("proxy-send-timeout");
-    section.span("connect_timeout", connect);
+    section.add_duration("connect_timeout", connect);
     if let Some(read) = read {
-        section.span("response_timeout", read);
+        section.add_duration("response_timeout", read);
     }
     // nginx's timeouts apply between two reads or two writes, for bodies and for WebSockets.
     if let Some(longer) = read.max(send) {
-        section.span("body_timeout", longer);
-        section.span("tunnel_timeout", longer);
+        section.add_duration("body_timeout", longer);
+        section.add_duration("tunnel_timeout", longer);
     }
     if let Some(annotation) = annotations.get("upstream-vhost") {
         let host = &annotation.value;
         let is_keyword = ["preserve", "origin"].contains(&&**host);
         if probe::origin_host(host) && !is_keyword {
-            section.text("host", host);
+            section.add_text("host", host);
         } else {
             let what = "this is no host name that drip can send; the client's Host is kept";
             annotations.note(annotation, what);

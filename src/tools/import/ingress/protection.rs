@@ -1,11 +1,14 @@
-//! Refuses requests that ingress-nginx protects or answers itself.
+//! Finds annotations by which ingress-nginx protects requests or answers them itself.
+//!
+//! drip can do neither, so it refuses these requests instead of forwarding them. A snippet is a
+//! part of an nginx configuration, written in an annotation.
 
 use super::annotations::Annotations;
 
-/// Beginnings of snippet words that may refuse requests or send them elsewhere.
+/// Directives that may refuse requests or send them elsewhere, or how their names begin.
 const REFUSING: &str = "deny allow auth return internal satisfy access_by rewrite location limit";
 
-/// Statuses with which requests are refused that must not be forwarded unchanged.
+/// Statuses with which requests are refused. `None`: they are forwarded.
 #[derive(Default)]
 pub(super) struct Refusals {
     /// For the paths of the Ingress.
@@ -49,6 +52,7 @@ pub(super) fn read(annotations: &Annotations) -> Refusals {
             "{why}, so requests get {status}; replace refuse by an origin if they may pass"
         );
         annotations.note(annotation, what);
+        // The first annotation decides the status.
         let first_status = *refusals.paths.get_or_insert(status);
         if name.starts_with("auth-tls") || ["server-snippet", "ssl-passthrough"].contains(&name) {
             refusals.hosts = Some(first_status);

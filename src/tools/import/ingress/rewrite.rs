@@ -45,6 +45,7 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
             "it sends each path of the route to this one path; if only the prefix is meant, set strip_prefix",
         );
     }
+    // An ending takes the rest of the path anyway, so `$` adds nothing.
     let pattern = path.strip_suffix('$').unwrap_or(path);
     let found = ENDINGS
         .iter()
@@ -56,12 +57,13 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
                 *has_slash,
             ))
         });
-    let (strip, drip_ending, group, rest_has_slash) = found.filter(|it| is_plain(it.0)).ok_or(
+    let (strip, drip_ending, group, rest_has_slash) = found.filter(|(strip, ..)| is_plain(strip)).ok_or(
         "drip removes and adds prefixes, and the path is none of /PREFIX(/|$)(.*), /PREFIX/(.*) and the like",
     )?;
     let add = target.strip_suffix(group).filter(|it| !it.contains('$'));
     let add = add
         .ok_or("drip adds a prefix before the rest of a path, and the target is no such prefix")?;
+    // The slash between both parts must come from exactly one of them.
     let add = match (add.strip_suffix('/'), rest_has_slash) {
         (Some(add), false) => add,
         (None, true) => add,
@@ -82,8 +84,8 @@ pub(super) fn read(path: &str, target: &str) -> Result<Rewrite, &'static str> {
 
 /// Returns whether a prefix has no special characters of regular expressions except dots.
 fn is_plain(prefix: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._~-".contains(c);
-    (prefix.is_empty() || prefix.starts_with('/')) && prefix.chars().all(is_plain)
+    let is_literal = |c: char| c.is_ascii_alphanumeric() || "/._~-".contains(c);
+    (prefix.is_empty() || prefix.starts_with('/')) && prefix.chars().all(is_literal)
 }
 
 #[cfg(test)]
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused_with_the_reason() {
+    fn other_forms_are_refused_with_the_reason() {
         for (path, target, reason) in [
             ("/foo", "/", "to this one path"),
             ("/foo(/|$)(.*)", "/$1", "the target is no such prefix"),

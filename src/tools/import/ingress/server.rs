@@ -1,18 +1,21 @@
 //! Builds the tables `[server]` and `[server.tls]` for Ingresses.
+//!
+//! Kubernetes keeps a certificate and its key in a Secret, which a container sees as a folder.
 
 use std::collections::HashSet;
 
 use super::hosts::Host;
-use super::object::Ingress;
+use super::manifest::Ingress;
 use super::policy::{BODY_SIZE, Policy};
 use crate::import::translate::page::{Section, list};
 
 /// Folder where Secrets are expected to be mounted.
 const FOLDER: &str = "/etc/drip/tls";
 
-/// Returns the certificate files of all Ingresses. Adds notes about the Secrets.
-pub(super) fn certificates(ingresses: &[Ingress]) -> Vec<String> {
+/// Returns the folders with the certificates of all Ingresses. Notes which Secret to mount where.
+pub(super) fn certificate_folders(ingresses: &[Ingress]) -> Vec<String> {
     let mut folders: Vec<String> = Vec::new();
+    // Namespaces and names of the Secrets.
     let mut known: HashSet<(&str, &str)> = HashSet::new();
     for ingress in ingresses {
         for tls in ingress.tls {
@@ -42,7 +45,7 @@ pub(super) fn certificates(ingresses: &[Ingress]) -> Vec<String> {
     folders
 }
 
-/// Returns the tables that apply to the whole gateway.
+/// Returns the tables that apply to the whole gateway. `folders`: the folders with certificates.
 pub(super) fn gateway_sections(
     folders: &[String],
     hosts: &[Host],

@@ -22,6 +22,7 @@ pub(super) struct Node {
     pub(super) value: Value,
 }
 
+/// The content of a node. Numbers and booleans are texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Text(String),
@@ -79,7 +80,7 @@ impl Node {
 }
 
 /// Parses the documents of a text.
-pub(super) fn documents(text: &str) -> Result<Vec<Node>, YamlError> {
+pub(super) fn parse_documents(text: &str) -> Result<Vec<Node>, YamlError> {
     if text.len() > MAX_SIZE {
         return Err(YamlError {
             line: 1,
@@ -110,13 +111,17 @@ struct Open {
     keys: HashSet<String>,
 }
 
+/// Builds nodes from the events of the parser.
 #[derive(Default)]
 struct Reader {
+    /// The complete documents.
     documents: Vec<Node>,
+    /// The lists and maps that are being read, the outermost first.
     open: Vec<Open>,
 }
 
 impl Reader {
+    /// Takes the next event.
     fn take(&mut self, event: Event, span: Span) -> Result<(), String> {
         let line = span.start.line();
         match event {
@@ -138,6 +143,7 @@ impl Reader {
         }
     }
 
+    /// Begins a list or a map.
     fn begin(&mut self, value: Value, line: usize) -> Result<(), String> {
         if self.open.len() >= MAX_DEPTH {
             return Err(format!("lists and maps are more than {MAX_DEPTH} deep"));
@@ -150,7 +156,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds a complete node.
+    /// Adds a complete node to the innermost list or map, or to the documents.
     fn add(&mut self, node: Node) -> Result<(), String> {
         let Some(open) = self.open.last_mut() else {
             self.documents.push(node);
@@ -185,7 +191,7 @@ mod tests {
     #[test]
     fn nodes_know_their_lines() {
         let text = "# a comment\na: 1\nb:\n  - x\n  - {c: 'd e'}\n---\n\nf: |\n  g\n  h\n";
-        let documents = documents(text).unwrap();
+        let documents = parse_documents(text).unwrap();
         assert_eq!(documents.len(), 2);
         let list = documents[0].get("b").unwrap();
         assert_eq!(documents[0].text_of("a"), Some("1"));
@@ -197,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_line() {
+    fn an_error_has_its_line() {
         for (text, line, message) in [
             ("a: 1\nb: [", 3, "not YAML"),
             ("a: 1\na: 2\n", 2, "the key a is there twice"),
@@ -205,7 +211,7 @@ mod tests {
             ("a: 1\n<<: {b: 1}\n", 2, "merge keys"),
             ("a: &x 1\nb: *x\n", 2, "aliases"),
         ] {
-            let error = documents(text).unwrap_err();
+            let error = parse_documents(text).unwrap_err();
             assert!(error.message.contains(message), "{text}: {error:?}");
             assert_eq!(error.line, line, "{text}: {error:?}");
         }
@@ -214,26 +220,24 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert!(documents(&nested(MAX_DEPTH)).is_ok());
+        assert!(parse_documents(&nested(MAX_DEPTH)).is_ok());
         for text in [
             nested(MAX_DEPTH + 1),
             "[".repeat(1_000_000),
             "{a: ".repeat(300_000),
             "- ".repeat(300_000),
         ] {
-            let error = documents(&text).unwrap_err();
+            let error = parse_documents(&text).unwrap_err();
             // The parser itself refuses some forms at its own depth limit.
-            let limit_messages = ["64 deep", "recursion limit"];
-            let limit_messages = limit_messages
-                .iter()
-                .any(|part| error.message.contains(part));
-            assert!(limit_messages, "{error:?}");
+            let mut limit_messages = ["64 deep", "recursion limit"].iter();
+            let is_refused = limit_messages.any(|part| error.message.contains(part));
+            assert!(is_refused, "{error:?}");
         }
     }
 
     #[test]
     fn size_is_bounded() {
-        let error = documents(&"#\n".repeat(MAX_SIZE)).unwrap_err();
+        let error = parse_documents(&"#\n".repeat(MAX_SIZE)).unwrap_err();
         assert!(error.message.contains("larger than 4 MB"), "{error:?}");
     }
 }

@@ -1,8 +1,9 @@
 //! Chooses the addresses on which drip can listen without exposing what nginx protects.
 //!
-//! drip chooses the server of a request by its host alone; the address does not matter. If a server
-//! protects something, or only this machine can reach it, drip keeps only addresses with the same
-//! servers. The servers of all other addresses are left out.
+//! nginx chooses the server of a request by the address on which it arrives, and then by its host.
+//! drip chooses by the host alone. So if a server protects something (see `protection`), or only
+//! this machine can reach it, drip keeps only addresses with the same servers. The other addresses,
+//! and servers that have only those, are left out.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +13,7 @@ use super::server::Server;
 /// Maximum number of addresses that are compared. Further addresses are left out.
 const MAX_ADDRESSES: usize = 64;
 
-/// The servers and addresses that drip keeps.
+/// The servers and addresses that drip keeps. Servers are indexes in the list of all servers.
 #[derive(Debug, Default)]
 pub(super) struct ServedAddresses {
     /// The servers that are kept. For each name, the server that nginx chooses comes first.
@@ -34,8 +35,11 @@ struct Address {
 }
 
 /// Chooses the addresses; `None` if none is safe.
+///
+/// Without strict rules, all servers and addresses are kept, and only the default is chosen.
 pub(super) fn choose(servers: &[Server]) -> Option<ServedAddresses> {
     let addresses = by_address(servers);
+    // Whether requests to one address must not reach the servers of another one.
     let is_strict = servers.iter().any(|it| it.protects)
         || (servers.iter().any(|it| it.forwards && it.is_local())
             && addresses.iter().any(|it| !listen::is_local(&it.text)));
@@ -45,21 +49,21 @@ pub(super) fn choose(servers: &[Server]) -> Option<ServedAddresses> {
         order: (0..servers.len()).collect(),
         ..ServedAddresses::default()
     };
-    let first = compared.clone().find(|it| !is_strict || is_safe(it));
-    let Some(first) = first else {
+    let chosen = compared.clone().find(|it| !is_strict || is_safe(it));
+    let Some(chosen) = chosen else {
         return (!is_strict).then_some(served);
     };
-    served.default = Some(first.default(servers));
+    served.default = Some(chosen.default_server(servers));
     served
         .order
-        .sort_by_key(|index| !first.servers.contains(index));
+        .sort_by_key(|index| !chosen.servers.contains(index));
     if is_strict {
-        let kept = compared.filter(|it| first.has_same_servers(it, servers) && is_safe(it));
+        let kept = compared.filter(|it| chosen.has_same_servers(it, servers) && is_safe(it));
         let kept: HashSet<&str> = kept.map(|it| &*it.text).collect();
         let others = addresses.iter().filter(|it| !kept.contains(&*it.text));
         let others = others.filter(|it| it.is_served);
         served.dropped = others.map(|it| it.text.clone()).collect();
-        served.order.retain(|index| first.servers.contains(index));
+        served.order.retain(|index| chosen.servers.contains(index));
     }
     Some(served)
 }
@@ -72,7 +76,7 @@ fn by_address(servers: &[Server]) -> Vec<Address> {
     for (index, server) in servers.iter().enumerate() {
         for listen in &server.listens {
             let text = &*listen.address;
-            let known = *index_of.entry(text).or_insert_with(|| {
+            let address_index = *index_of.entry(text).or_insert_with(|| {
                 addresses.push(Address {
                     text: text.to_owned(),
                     is_served: false,
@@ -80,7 +84,7 @@ fn by_address(servers: &[Server]) -> Vec<Address> {
                 });
                 addresses.len() - 1
             });
-            let address = &mut addresses[known];
+            let address = &mut addresses[address_index];
             address.is_served |= listen.has_tls || !has_tls || text.starts_with("unix:");
             if address.servers.last() != Some(&index) {
                 address.servers.push(index);
@@ -92,8 +96,8 @@ fn by_address(servers: &[Server]) -> Vec<Address> {
 }
 
 impl Address {
-    /// Returns the default server of the address.
-    fn default(&self, servers: &[Server]) -> usize {
+    /// Returns the default server of the address: the one marked as such, or else the first.
+    fn default_server(&self, servers: &[Server]) -> usize {
         let is_default = |index: &&usize| {
             let mut listens = servers[**index].listens.iter();
             listens.any(|it| it.is_default && it.address == self.text)
@@ -106,9 +110,9 @@ impl Address {
     /// Returns whether both addresses have the same servers that forward or protect requests.
     fn has_same_servers(&self, other: &Self, servers: &[Server]) -> bool {
         let matters = |index: &&usize| servers[**index].forwards || servers[**index].protects;
-        let own = self.servers.iter().filter(matters);
-        own.eq(other.servers.iter().filter(matters))
-            && self.default(servers) == other.default(servers)
+        let own_servers = self.servers.iter().filter(matters);
+        own_servers.eq(other.servers.iter().filter(matters))
+            && self.default_server(servers) == other.default_server(servers)
     }
 
     /// Returns whether drip can serve the address alone without exposing what another one protects.

@@ -38,6 +38,7 @@ pub(super) fn note_unknown<'t, 'n: 't>(block: impl IntoIterator<Item = &'t Direc
         let name = &*directive.name;
         let mut lists = READ.iter().chain(&IGNORED);
         let is_known = lists.any(|names| names.split_ascii_whitespace().any(|it| it == name));
+        // `protection` reads these.
         let refuses = name == "return" && error_status(directive).is_some();
         if !is_known && !refuses && !name.is_empty() {
             directive.at.note(format!("{name} is not translated"));
@@ -49,7 +50,7 @@ pub(super) fn note_unknown<'t, 'n: 't>(block: impl IntoIterator<Item = &'t Direc
 pub(super) fn error_status(directive: &Directive) -> Option<u16> {
     let status = directive.args.first()?.parse().ok()?;
     match status {
-        // 444 closes the connection without a response.
+        // 444 closes the connection without a response. drip has no such status.
         444 => Some(403),
         400..=599 => Some(status),
         _ => None,

@@ -12,20 +12,20 @@ use ipnet::IpNet;
 
 use super::networks::{is_mapped, network};
 use super::scope::named;
-use crate::import::notes::SourceLocation;
+use crate::import::notes::{Position, SourceLocation};
 use crate::import::tree::Directive;
 
 /// Variable that a `geo` reads if it names none.
 const CLIENT: &str = "$remote_addr";
 
-/// Translation of a zone's key with its exempt networks.
-pub(super) struct Exempting {
+/// A zone's key, and the networks of clients that the zone does not limit.
+pub(super) struct Exemption {
     /// The key of limited clients, as nginx writes it.
     pub(super) key: String,
     /// The networks of exempt clients.
     pub(super) networks: Vec<String>,
-    /// Positions of the translated directives.
-    pub(super) positions: [(usize, usize); 2],
+    /// Positions of the map and the geo that it translates.
+    pub(super) positions: [Position; 2],
 }
 
 /// The variables of `geo` and `map`, by name without the `$`.
@@ -34,16 +34,18 @@ pub(super) struct Variables<'t> {
     maps: HashMap<&'t str, Table<'t>>,
 }
 
-/// A `geo` or `map`: the values of its variable, by the values of another one.
+/// A `geo` or `map`: the values of its variable, by the values of a source variable.
 struct Table<'t> {
     at: SourceLocation<'t>,
-    /// The other variable, with its `$`.
+    /// Name of the source variable, with its `$`.
     source: &'t str,
     default: &'t str,
+    /// Values of the source variable, or networks in a geo, each with the value of the variable.
     entries: Vec<(&'t str, &'t str)>,
 }
 
 impl<'t> Variables<'t> {
+    /// Reads the variables of `http`, the block around all servers.
     pub(super) fn read(http: &'t [Directive<'t>]) -> Self {
         let read = |title| named(http, title).filter_map(Table::read).collect();
         Self {
@@ -52,8 +54,10 @@ impl<'t> Variables<'t> {
         }
     }
 
-    /// Translates a key that is one variable of a map; `None` if `exempt` cannot express it.
-    pub(super) fn exempting(&self, key: &str) -> Option<Exempting> {
+    /// Translates a key that is one variable of a map over a geo.
+    ///
+    /// Returns `None` for any other key, and if drip's field `exempt` cannot express the networks.
+    pub(super) fn exemption(&self, key: &str) -> Option<Exemption> {
         let map = self.maps.get(variable_name(key)?)?;
         let geo = self.geos.get(variable_name(map.source)?)?;
         let is_pattern = |(value, _): &(&str, &str)| value.starts_with(['~', '\\']);
@@ -61,6 +65,7 @@ impl<'t> Variables<'t> {
             return None;
         }
         // Any entry that is no network, such as `proxy` or `delete`, changes the meaning of a geo.
+        // Networks of clients, each with their key.
         let mut networks: Vec<(IpNet, &str)> = Vec::new();
         for (text, value) in &geo.entries {
             let network = network(text).filter(|network| !is_mapped(network))?;
@@ -80,13 +85,13 @@ impl<'t> Variables<'t> {
         let (exempt, limited): (Vec<_>, Vec<_>) =
             networks.into_iter().partition(|(_, key)| key.is_empty());
         // In nginx the smallest network decides. `exempt` has no such rule for nested networks.
-        let is_exempt =
+        let is_in_exempt =
             |(inner, _): &(IpNet, &str)| exempt.iter().any(|(outer, _)| outer.contains(inner));
-        if exempt.is_empty() || limited.iter().any(is_exempt) {
+        if exempt.is_empty() || limited.iter().any(is_in_exempt) {
             return None;
         }
         let networks = exempt.iter().map(|(network, _)| network.to_string());
-        Some(Exempting {
+        Some(Exemption {
             key: default_key.to_owned(),
             networks: networks.collect(),
             positions: [map.at.position(), geo.at.position()],
@@ -119,10 +124,10 @@ impl<'t> Table<'t> {
         Some((variable_name(variable)?, table))
     }
 
-    /// Returns the value for a value of the other variable, ignoring case.
-    fn value(&self, source: &str) -> &'t str {
+    /// Returns the value of the variable for a value of the source variable, ignoring case.
+    fn value(&self, source_value: &str) -> &'t str {
         let mut entries = self.entries.iter();
-        let found = entries.find(|(name, _)| name.eq_ignore_ascii_case(source));
+        let found = entries.find(|(name, _)| name.eq_ignore_ascii_case(source_value));
         found.map_or(self.default, |(_, value)| *value)
     }
 }

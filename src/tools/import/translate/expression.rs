@@ -5,7 +5,7 @@
 use config::{ByteRegex, PathPattern};
 
 /// Syntax that only PCRE has, or that means something else in the crate `regex`.
-const FOREIGN: [&str; 14] = [
+const UNSUPPORTED: [&str; 14] = [
     "\\<", "\\>", "\\v", "\\b{", "&&", "--", "~~", "*+", "++", "?+", "}+", "(?R", "(?u", "(?x",
 ];
 
@@ -15,19 +15,19 @@ const FOREIGN: [&str; 14] = [
 pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<String> {
     // PCRE repeats only the last byte of a character that is not ASCII; drip repeats the character.
     let is_same = pattern.is_ascii() || !pattern.contains(['*', '+', '?', '{', '[', '\u{fffd}']);
-    if !is_same || FOREIGN.iter().any(|part| pattern.contains(part)) {
+    if !is_same || UNSUPPORTED.iter().any(|part| pattern.contains(part)) {
         return None;
     }
     let mut text = if ignores_case { "(?i)" } else { "" }.to_owned();
-    let (mut is_escaped, mut is_class) = (false, false);
+    let (mut is_escaped, mut is_in_class) = (false, false);
     for c in pattern.chars() {
         match c {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,
-            '[' => is_class = true,
-            ']' => is_class = false,
+            '[' => is_in_class = true,
+            ']' => is_in_class = false,
             // In PCRE `$` also matches before a final line feed.
-            '$' if !is_class => text.push_str("\\n?"),
+            '$' if !is_in_class => text.push_str("\\n?"),
             _ => {}
         }
         text.push(c);
@@ -47,8 +47,8 @@ pub(in crate::import) fn translate(pattern: &str, ignores_case: bool) -> Option<
 pub(super) fn wider(pattern: &str, ignores_case: bool) -> Option<String> {
     let untranslatable = ["(?=", "(?!", "(?<=", "(?<!", "\\1", "\\2"];
     let ends = untranslatable.iter().filter_map(|part| pattern.find(part));
-    let (begin, rest) = pattern.split_at(ends.min()?);
-    // If an alternative follows, a path may match without this beginning. Escapes and classes may
+    let (start, rest) = pattern.split_at(ends.min()?);
+    // If an alternative follows, a path may match without this start. Escapes and classes may
     // contain parentheses, so the depth is not known after them.
     let is_depth_known = !rest.contains(['\\', '[']);
     let mut depth = 0_i32;
@@ -60,7 +60,7 @@ pub(super) fn wider(pattern: &str, ignores_case: bool) -> Option<String> {
             _ => {}
         }
     }
-    translate(begin, ignores_case).filter(|_| !begin.is_empty())
+    translate(start, ignores_case).filter(|_| !start.is_empty())
 }
 
 /// Returns the expression of all paths that begin with `prefix`.
@@ -68,7 +68,7 @@ pub(super) fn prefix(prefix: &str) -> String {
     format!("^{}", regex::escape(prefix))
 }
 
-/// Returns whether an expression in drip's syntax matches a path.
+/// Returns whether an expression in drip's syntax matches a path. `text`: the expression.
 pub(super) fn matches(text: &str, path: &str) -> bool {
     ByteRegex::new(text).is_ok_and(|regex| PathPattern::Regex(regex).matches(path.as_bytes()))
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_the_same_is_translated() {
+    fn an_expression_is_translated_only_if_it_means_the_same() {
         for (pattern, text) in [
             (r"^/u/[0-9]+$", r"^/u/[0-9]+\n?$"),
             (r"\.(png|jpe?g)$", r"\.(png|jpe?g)\n?$"),

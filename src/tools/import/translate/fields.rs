@@ -1,4 +1,6 @@
 //! Translates `proxy_set_header` to `request_headers`, and `add_header` to `response_headers`.
+//!
+//! A scope is the blocks around a directive, from which nginx inherits directives.
 
 use config::{KeyTemplate, toml_string, toml_text};
 
@@ -7,11 +9,11 @@ use super::scope::Scope;
 use super::zones::first_unsupported_variable;
 use crate::import::tree::Directive;
 
-/// Header fields that replace those of a message, as entries in TOML.
+/// Header fields that replace those of a message: entries in TOML, such as `x-a = "b"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::import) struct Fields(Vec<String>);
 
-/// Names of a route's settings that change header fields.
+/// Names of the settings of a route that change header fields.
 const REQUEST_HEADERS: &str = "request_headers";
 const RESPONSE_HEADERS: &str = "response_headers";
 
@@ -68,14 +70,16 @@ impl Fields {
         fields
     }
 
-    /// Adds a field with a value in TOML to `setting`. Returns whether drip supports it.
+    /// Adds a field with a value in TOML, if `setting` accepts it. Returns whether it does.
+    ///
+    /// `setting`: one of the two settings of a route. A field that is left out is noted.
     fn add(&mut self, setting: &str, directive: &Directive, value: &str) -> bool {
         let name = directive.arg(0).to_ascii_lowercase();
         let entry = format!("{} = {value}", toml_string(&name));
-        let all = [&self.0[..], &[entry]].concat();
-        let is_valid = probe::fields(setting, &all.join(", "));
+        let entries = [&self.0[..], &[entry]].concat();
+        let is_valid = probe::fields(setting, &entries.join(", "));
         if is_valid {
-            self.0 = all;
+            self.0 = entries;
         } else {
             note_left_out(directive, &format!("{setting} cannot have it"));
         }
@@ -88,7 +92,9 @@ impl Fields {
     }
 }
 
-/// Returns whether drip sends this value anyway, or the origin's `host` setting provides it.
+/// Returns whether a request field needs no setting.
+///
+/// drip sends such a value anyway, or `origins` translates it to the origin's `host`.
 fn is_set_by_drip(name: &str, value: &str) -> bool {
     match name {
         "host" | "upgrade" | "connection" => true,
@@ -115,14 +121,15 @@ fn toml_value(directive: &Directive, value: &str) -> Result<String, &'static str
             "a letter, digit or _ follows a variable, and drip has no ${...} form in header values",
         );
     }
-    let has = |name: &str| template.contains(&format!("${name}"));
-    if has("arg_") || has("cookie_") {
+    let has_variable = |start: &str| template.contains(&format!("${start}"));
+    if has_variable("arg_") || has_variable("cookie_") {
         let (name, field) = (&directive.name, directive.arg(0));
         directive.at.note(format!("{name} {field}: drip decodes arguments and cookies, and nginx passes them as the client wrote them"));
     }
     Ok(toml_text(&template))
 }
 
+/// Notes that a directive is left out.
 fn note_left_out(directive: &Directive, why: &str) {
     let (name, field) = (&directive.name, directive.arg(0));
     let what = format!("{name} {field} is not translated: {why}");

@@ -1,4 +1,7 @@
 //! Builds the tables `[server]` and `[server.tls]`.
+//!
+//! `http` is the block around all servers of an `nginx.conf`. A section is a table of the settings.
+//! Notes that are added while a section is built become its comments.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +17,7 @@ use super::server::Server;
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// Default of nginx's `client_max_body_size`.
+/// Default of nginx's `client_max_body_size`, in bytes.
 const BODY_SIZE: u64 = 1 << 20;
 
 /// Port of the admin port's default address.
@@ -39,18 +42,20 @@ impl Translation<'_> {
             ("client_body_timeout", "body_timeout", false),
         ] {
             if let Some(timeout) = gateway_timeout(http, directive, may_be_zero) {
-                section.span(field, timeout);
+                section.add_duration(field, timeout);
             }
         }
         let body_sizes = self.body_sizes.iter();
         let body_sizes: Vec<u64> = body_sizes.map(|it| it.unwrap_or(BODY_SIZE)).collect();
+        // A comment begins with this text if the sizes differ.
         let differ = "client_max_body_size differs between locations";
         section.add_largest_body(&body_sizes, 0, differ);
         section.comments.extend(notes.since(notes_before));
         std::iter::once(section).chain(tls).collect()
     }
 
-    /// Adds the field `listen`, and `admin` if its default is not free.
+    /// Adds the field `listen`, and `admin` if its default address is in `listen`. Notes addresses
+    /// that are left out.
     fn add_listen(&mut self, servers: &[Server], has_certificate: bool, section: &mut Section) {
         let has_tls = servers.iter().any(Server::has_tls);
         let mut listens: Vec<&str> = Vec::new();
@@ -80,12 +85,12 @@ impl Translation<'_> {
             return;
         }
         section.fields.push(("listen", list(&addresses)));
-        let is_free = |admin: &String| !addresses.iter().any(|it| listen::conflict(it, admin));
+        let is_free = |admin: &String| !addresses.iter().any(|it| listen::conflicts(it, admin));
         let mut admins = (ADMIN_PORT..=u16::MAX).map(|port| (port, format!("127.0.0.1:{port}")));
         if let Some((port, admin)) = admins.find(|(_, admin)| is_free(admin))
             && port != ADMIN_PORT
         {
-            section.text("admin", &admin);
+            section.add_text("admin", &admin);
         }
     }
 
@@ -101,7 +106,7 @@ impl Translation<'_> {
                 if certs.contains(&cert_file) {
                     continue;
                 }
-                match self.files.pair(Path::new(&cert_file), Path::new(&key_file)) {
+                match self.files.check_pair(Path::new(&cert_file), Path::new(&key_file)) {
                     Ok(()) => {
                         certs.push(cert_file);
                         keys.push(key_file);
@@ -147,6 +152,8 @@ fn add_trusted_proxies(http: &[Directive], section: &mut Section) {
 }
 
 /// Returns the first value of a timeout for which drip has one setting in the whole gateway.
+///
+/// Notes values that differ, and those that drip does not accept.
 fn gateway_timeout(http: &[Directive], name: &str, may_be_zero: bool) -> Option<Duration> {
     let mut first = None;
     for directive in everywhere(http, name) {

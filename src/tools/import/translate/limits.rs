@@ -1,4 +1,7 @@
 //! Translates `limit_req` and `limit_conn` to limits of a route or `max_in_flight` of its origin.
+//!
+//! `zones` translates the zones that they name. A limit is lost if it is not translated. In a dry
+//! run, limits only count the requests that they would reject.
 
 use config::toml_string;
 
@@ -11,7 +14,7 @@ use crate::import::values;
 /// Largest `max_in_flight` that an origin may have.
 pub(in crate::import) const MAX_IN_FLIGHT: u32 = 1_000_000_000;
 
-/// Default of nginx's status for rejections.
+/// Default status of nginx for rejected requests.
 pub(in crate::import) const STATUS: u32 = 503;
 
 /// The limits of a route.
@@ -19,6 +22,7 @@ pub(in crate::import) const STATUS: u32 = 503;
 pub(in crate::import) struct Limits {
     /// The limits, in TOML syntax.
     pub(in crate::import) list: Vec<String>,
+    /// Status of rejected requests.
     pub(in crate::import) status: u32,
     pub(in crate::import) dry_run: bool,
 }
@@ -26,7 +30,8 @@ pub(in crate::import) struct Limits {
 impl Limits {
     /// Merges the limits of both directives into one list with one status and one `dry_run`.
     ///
-    /// `at`: source location of the `location` block.
+    /// If both directives differ, those of `limit_req` decide, unless only `limit_conn` rejects
+    /// requests. `at`: source location of the `location` block.
     pub(super) fn merge(requests: LimitSet, connections: LimitSet, at: SourceLocation) -> Self {
         let only_connections_reject =
             requests.dry_run && !connections.dry_run && !connections.list.is_empty();
@@ -64,7 +69,7 @@ pub(super) struct LimitSet {
     pub(super) list: Vec<String>,
     status: u32,
     dry_run: bool,
-    /// Names of the zones in the settings.
+    /// Names of the zones of these limits, in the settings.
     zones: Vec<String>,
 }
 
@@ -118,7 +123,7 @@ impl LimitSet {
         let zone = zone.ok_or("limit_req has no zone; this limit is left out")?;
         let zone = match zones.requests.get(zone) {
             Some(Zone::Limits(name)) => name,
-            Some(_) => return Err(untranslated(zone)),
+            Some(_) => return Err(why_untranslated(zone)),
             None => {
                 let why = format!("there is no limit_req_zone {zone}; this limit is left out");
                 return Err(why);
@@ -127,6 +132,7 @@ impl LimitSet {
         let delay = match delay {
             Some(0) => String::new(),
             Some(delay) if delay <= burst => format!(", delay = {delay}"),
+            // A delay above the burst delays no request.
             _ => ", nodelay = true".to_owned(),
         };
         let name = toml_string(zone);
@@ -135,6 +141,7 @@ impl LimitSet {
         Ok(())
     }
 
+    /// Adds a limit. Notes it if the zone has one already.
     fn add(&mut self, zone: &str, limit: String, at: SourceLocation) {
         if self.zones.iter().any(|known| known == zone) {
             let what = format!("zone {zone} limits here already; this limit is left out");
@@ -144,7 +151,7 @@ impl LimitSet {
         self.list.push(limit);
     }
 
-    /// Reads the status of rejections.
+    /// Reads the status of rejected requests.
     fn read_status(&mut self, scope: &Scope) {
         let name = format!("{}_status", self.directive);
         let Some(directive) = scope.get(&name) else {
@@ -171,6 +178,7 @@ pub(super) struct Connections {
 }
 
 impl Connections {
+    /// Reads the `limit_conn` directives of a location.
     pub(super) fn read(scope: &Scope, zones: &Zones) -> Self {
         let mut connections = Self {
             of_keys: LimitSet::new("limit_conn", scope),
@@ -212,7 +220,7 @@ impl Connections {
                 let limit = format!("{{ zone = {name}, burst = 0, in_flight = {count} }}");
                 self.of_keys.add(known, limit, at);
             }
-            Zone::LeftOut => return Err(untranslated(name)),
+            Zone::LeftOut => return Err(why_untranslated(name)),
             Zone::Together | Zone::ByServer if self.of_keys.dry_run => {
                 at.note(format!("limit_conn {name}: limit_conn_dry_run is on, and max_in_flight has no dry run; it is left out"));
             }
@@ -226,6 +234,7 @@ impl Connections {
     }
 }
 
-fn untranslated(zone: &str) -> String {
+/// Returns the reason why a limit of a zone that was left out is lost.
+fn why_untranslated(zone: &str) -> String {
     format!("zone {zone} is not translated, so this limit is left out")
 }

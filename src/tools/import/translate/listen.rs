@@ -1,4 +1,7 @@
 //! Parses and compares the addresses on which servers listen.
+//!
+//! An address covers another one if its socket receives requests to both: `0.0.0.0:80` covers
+//! `10.0.0.1:80`.
 
 use std::net::SocketAddr;
 
@@ -8,6 +11,7 @@ use crate::import::tree::Directive;
 /// An address of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Listen {
+    /// The address in drip's syntax, such as `0.0.0.0:80` or `unix:PATH`.
     pub(super) address: String,
     pub(super) has_tls: bool,
     /// Whether the server is the default server of the address.
@@ -16,7 +20,7 @@ pub(super) struct Listen {
 
 impl Listen {
     /// Returns nginx's address for a server without `listen`.
-    pub(super) fn anywhere() -> Self {
+    pub(super) fn default_address() -> Self {
         Self {
             address: "0.0.0.0:80".to_owned(),
             has_tls: false,
@@ -64,8 +68,8 @@ fn full_address(text: &str) -> String {
     if let Some(rest) = text.strip_prefix("localhost") {
         return with_port(&format!("127.0.0.1{rest}"));
     }
-    let any = text.strip_prefix('*').map(|rest| format!("0.0.0.0{rest}"));
-    with_port(any.as_deref().unwrap_or(text))
+    let wildcard = text.strip_prefix('*').map(|rest| format!("0.0.0.0{rest}"));
+    with_port(wildcard.as_deref().unwrap_or(text))
 }
 
 /// Returns the address, with nginx's default port 80 if it has no port.
@@ -94,12 +98,12 @@ pub(super) fn without_covered(addresses: &[&str]) -> Vec<String> {
 /// Returns whether only programs of this machine can reach an address.
 pub(super) fn is_local(address: &str) -> bool {
     let parsed = address.parse::<SocketAddr>();
-    let is_loopback = |it: SocketAddr| it.ip().to_canonical().is_loopback();
+    let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
     address.starts_with("unix:") || parsed.is_ok_and(is_loopback)
 }
 
 /// Returns whether the kernel would refuse to bind both addresses.
-pub(super) fn conflict(one: &str, other: &str) -> bool {
+pub(super) fn conflicts(one: &str, other: &str) -> bool {
     covers(one, other) || covers(other, one)
 }
 
@@ -108,6 +112,7 @@ pub(super) fn covers(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
         return false;
     };
+    // A wildcard of IPv6 also receives requests to IPv4 addresses.
     let is_wildcard = one.ip().is_unspecified() && (one.is_ipv6() || other.is_ipv4());
     one.port() == other.port() && (one.ip() == other.ip() || is_wildcard)
 }

@@ -1,9 +1,10 @@
-//! Parses the arguments of a `location`.
+//! Parses the arguments of a `location`: a modifier such as `^~`, and a path or an expression.
 
 use super::route::Pattern;
 
 /// Kind of a `location`, by its arguments.
 pub(super) enum LocationKind<'d> {
+    /// An exact path or a prefix.
     Path(Pattern),
     /// A regular expression in nginx's syntax.
     Regex {
@@ -19,6 +20,7 @@ impl<'d> LocationKind<'d> {
     pub(super) fn parse(args: &'d [String]) -> Self {
         let (modifier, text) = match args {
             [modifier, text] if !modifier.is_empty() => (&**modifier, &**text),
+            // The modifier may be written without a blank after it.
             [text] => {
                 let modifiers = ["~*", "~", "=", "^~"];
                 let modifier = modifiers.iter().find(|it| text.starts_with(**it));

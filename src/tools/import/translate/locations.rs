@@ -1,4 +1,8 @@
 //! Translates `location` blocks to routes.
+//!
+//! A location forwards its requests (`proxy_pass`), or nginx answers them itself. If nginx protects
+//! a location in a way that drip does not have, drip refuses its requests: it answers with an error
+//! status. A scope is the blocks around a directive, from which it inherits other directives.
 
 use super::directives;
 use super::fields::Fields;
@@ -24,10 +28,12 @@ struct LocationBlock<'t, 's> {
 }
 
 impl<'t> LocationBlock<'t, '_> {
+    /// Returns the directives in the location.
     fn inside(&self) -> &'t [Directive<'t>] {
         self.directive.inside()
     }
 
+    /// Formats the location as nginx writes it, for notes.
     fn shown(&self) -> String {
         format!("location {}", self.directive.args.join(" "))
     }
@@ -84,6 +90,7 @@ impl<'t> LocationBlock<'t, '_> {
         self.note(" is not a path that a route can have; it is left out");
     }
 
+    /// Adds a note that begins with the location. `what`: the rest of the sentence.
     fn note(&self, what: &str) {
         self.directive.at.note(format!("{}{what}", self.shown()));
     }
@@ -103,8 +110,8 @@ impl Translation<'_> {
             let scope = scope.inside(inside);
             let notes_before = directive.at.notes.count();
             directives::note_unknown(inside);
-            let differ = self.why_addresses_differ;
-            let protection = Protection::of_location(inside, &server, &scope, differ);
+            let why = self.why_addresses_differ;
+            let protection = Protection::of_location(inside, &server, &scope, why);
             let location = LocationBlock {
                 directive,
                 scope: &scope,
@@ -132,7 +139,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Adds a location that has a path. `siblings`: the directives beside the location.
+    /// Adds a location that has a path. `siblings`: the directives of the block around it.
     fn add_path<'t>(
         &mut self,
         location: &LocationBlock<'t, '_>,
@@ -144,6 +151,7 @@ impl Translation<'_> {
         if utf8_part(path) != path || !probe::path(path) {
             return refuse_paths_from(location, utf8_part(path), routes);
         }
+        // Prefixes are the same with and without `^~`.
         let is_prefix = |pattern: &Pattern| matches!(pattern, Pattern::Prefix { .. });
         let is_same = |known: &Pattern| {
             is_prefix(known) == is_prefix(pattern) && known.literal_path() == Some(path)
@@ -156,6 +164,8 @@ impl Translation<'_> {
         let Some(action) = forwarded.or_else(refused) else {
             return;
         };
+        // nginx redirects `bare` to this location. In drip a location with a shorter path would
+        // take it, so it is refused if this location is protected.
         if let Some(bare) = redirected_path(siblings, path)
             && pass(location.inside()).is_some()
         {
@@ -184,6 +194,7 @@ impl Translation<'_> {
     ) {
         let outer_path = location.server.outer_path;
         let has_nested = named(location.inside(), "location").next().is_some();
+        // A nested location may be protected, and drip cannot separate its paths.
         let by_nested = || has_nested.then(|| Protection::by_nested(location.directive));
         let protection = location.protection.clone().or_else(by_nested);
         let exact = expression::translate(pattern, ignores_case).filter(|_| outer_path.is_none());
@@ -220,7 +231,7 @@ impl Translation<'_> {
         add_regex_route(location, text, action, routes);
     }
 
-    /// Returns the action of a location; `None` if drip refuses it or leaves it out.
+    /// Returns the action of a location; `None` if drip refuses its requests or leaves it out.
     ///
     /// `path`: the part that a URI of `proxy_pass` replaces.
     fn forward(&mut self, location: &LocationBlock, path: Option<&str>) -> Option<Action> {
@@ -241,13 +252,13 @@ impl Translation<'_> {
         let target_scope = location.server.scope.inside(inside);
         // nginx applies the limits of the first location, or of the named location if it has none.
         let limits_scope = scope.with_outermost(inside);
-        let differ = self.why_addresses_differ;
-        let protection = Protection::of_location(inside, &location.server, &target_scope, differ);
-        let both = match &protection {
+        let why = self.why_addresses_differ;
+        let protection = Protection::of_location(inside, &location.server, &target_scope, why);
+        let allowed = match &protection {
             None => networks,
             Some(protection) => {
-                // In nginx a client must be allowed by both lists of networks.
-                let fits = |of_target: &&Networks| networks.is_empty() || networks == **of_target;
+                // In nginx a client must be allowed by both lists of networks. drip has one list.
+                let fits = |target: &&Networks| networks.is_empty() || networks == **target;
                 let Some(both) = protection.networks.as_ref().filter(fits) else {
                     protection.note_refusal(&format!("location {name}"));
                     return Some(Action::Refuse(protection.status));
@@ -255,7 +266,7 @@ impl Translation<'_> {
                 both.clone()
             }
         };
-        self.forward_by(pass, location, path, &target_scope, both, &limits_scope)
+        self.forward_by(pass, location, path, &target_scope, allowed, &limits_scope)
     }
 
     /// Returns the action of requests that `pass` forwards, with the settings of `scope`.
@@ -299,7 +310,7 @@ impl Translation<'_> {
 
 /// Refuses all paths that begin with `start`, if the location is protected.
 ///
-/// No route can express the path of the location.
+/// For a location with a path that no route can have. Any other such location is left out.
 fn refuse_paths_from<'t>(
     location: &LocationBlock<'t, '_>,
     start: &str,
@@ -330,7 +341,7 @@ fn add_regex_route<'t>(
     routes.push(location.route(pattern, action));
 }
 
-/// Returns the `try_files` of a location, and the named location at its end.
+/// Returns the `try_files` of a location, and the named location to which it falls back.
 fn fallback<'s>(
     location: &LocationBlock<'s, 's>,
 ) -> Option<(&'s Directive<'s>, &'s Directive<'s>)> {
@@ -355,9 +366,10 @@ fn redirected_path<'p>(siblings: &[Directive], path: &'p str) -> Option<&'p str>
 
 /// Returns whether a block answers with a redirect.
 pub(super) fn redirects(block: &[Directive]) -> bool {
-    named(block, "return").next().is_some_and(|it| {
-        let code = it.arg(0);
-        code.starts_with('3') || code.contains("://")
+    named(block, "return").next().is_some_and(|directive| {
+        // A URL without a status is a redirect, too.
+        let status_or_url = directive.arg(0);
+        status_or_url.starts_with('3') || status_or_url.contains("://")
     })
 }
 

@@ -1,5 +1,8 @@
 //! Translates the tree of an `nginx.conf` to settings.
 //!
+//! drip must never forward what nginx protects. So what cannot be translated exactly is refused or
+//! left out, and noted.
+//!
 //! | module | content |
 //! |---|---|
 //! | `scope` | the blocks and the server around a directive, and what it inherits from them |

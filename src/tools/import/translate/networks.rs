@@ -46,6 +46,7 @@ impl Networks {
         effective.networks().ok_or(None)
     }
 
+    /// Returns whether all clients are allowed.
     pub(super) fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.deny.is_empty()
     }
@@ -74,7 +75,7 @@ fn text(network: &IpNet) -> String {
 #[derive(Default)]
 struct EffectiveRules {
     order: Vec<IpNet>,
-    /// Verdict on each network.
+    /// Whether each network is allowed.
     is_allowed: HashMap<IpNet, bool>,
 }
 
@@ -86,7 +87,7 @@ impl EffectiveRules {
         };
         let is_allowed = rule.name == "allow";
         if text == "all" {
-            for network in everybody() {
+            for network in whole_networks() {
                 self.insert(network, is_allowed);
             }
         } else if text != "unix:" {
@@ -109,7 +110,7 @@ impl EffectiveRules {
         }
     }
 
-    /// Returns the verdict of the smallest network that contains this one.
+    /// Returns the verdict on the smallest network that contains this one: whether it is allowed.
     fn outer_verdict(&self, network: IpNet) -> Option<bool> {
         let mut outer = network.supernet();
         while let Some(network) = outer {
@@ -138,9 +139,9 @@ impl EffectiveRules {
             }
         }
         let is_open = |network: &IpNet| self.is_allowed.get(network).copied().unwrap_or(true);
-        let open: Vec<IpNet> = everybody().into_iter().filter(is_open).collect();
+        let open: Vec<IpNet> = whole_networks().into_iter().filter(is_open).collect();
         // With an `allow`, clients in none of the networks are refused.
-        if open.len() < everybody().len() || !networks.allow.is_empty() {
+        if open.len() < whole_networks().len() || !networks.allow.is_empty() {
             networks.allow.extend(open);
             if networks.allow.is_empty() {
                 return None;
@@ -162,8 +163,8 @@ pub(in crate::import) fn is_mapped(network: &IpNet) -> bool {
     matches!(network, IpNet::V6(it) if it.addr().to_ipv4_mapped().is_some())
 }
 
-/// Returns the networks that contain all addresses.
-fn everybody() -> [IpNet; 2] {
+/// Returns the network of all IPv4 addresses, and that of all IPv6 addresses.
+fn whole_networks() -> [IpNet; 2] {
     [Ipv4Net::default().into(), Ipv6Net::default().into()]
 }
 
@@ -195,34 +196,37 @@ mod tests {
     use config;
     use std::path::Path;
 
-    fn rules<'n>(texts: &[(bool, String)], notes: &'n Notes) -> Vec<Directive<'n>> {
-        let rule = |(is_allowed, text): &(bool, String)| Directive {
+    /// Whether a rule allows or denies, and its network.
+    type Rule = (bool, String);
+
+    fn directives<'n>(rules: &[Rule], notes: &'n Notes) -> Vec<Directive<'n>> {
+        let directive = |(is_allowed, text): &Rule| Directive {
             name: if *is_allowed { "allow" } else { "deny" }.to_owned(),
             args: vec![text.clone()],
             block: None,
             at: notes.start_of(Path::new("")),
         };
-        texts.iter().map(rule).collect()
+        rules.iter().map(directive).collect()
     }
 
-    fn translated(texts: &[(bool, String)]) -> Result<Networks, Option<String>> {
+    fn translated(rules: &[Rule]) -> Result<Networks, Option<String>> {
         let notes = Notes::default();
-        let rules = rules(texts, &notes);
-        Networks::of(&rules.iter().collect::<Vec<_>>(), None)
+        let directives = directives(rules, &notes);
+        Networks::of(&directives.iter().collect::<Vec<_>>(), None)
     }
 
     /// Returns nginx's verdict: that of the first rule that matches.
-    fn first_match(texts: &[(bool, String)], client: IpAddr) -> bool {
+    fn nginx_allows(rules: &[Rule], client: IpAddr) -> bool {
         let matches =
             |text: &str| text == "all" || network(text).is_some_and(|it| it.contains(&client));
-        let mut rules = texts.iter();
+        let mut rules = rules.iter();
         rules
             .find(|(_, text)| matches(text))
             .is_none_or(|(is_allowed, _)| *is_allowed)
     }
 
     /// Returns drip's verdict with the fields of a route.
-    fn decides(networks: &Networks, client: IpAddr) -> bool {
+    fn drip_allows(networks: &Networks, client: IpAddr) -> bool {
         let list = |list: &[IpNet]| {
             (!list.is_empty()).then(|| config::Networks {
                 list: list.to_vec(),
@@ -233,6 +237,7 @@ mod tests {
         config::ClientNetworks::new(allow.as_ref(), deny.as_ref()).serves(Some(client))
     }
 
+    /// Generates addresses that differ in the last two bytes.
     fn addresses() -> impl Strategy<Value = IpAddr> {
         let ends = prop::sample::select(vec![0u8, 1, 2, 127, 128, 255]);
         (any::<bool>(), ends.clone(), ends).prop_map(|(is_v4, c, d)| {
@@ -247,11 +252,13 @@ mod tests {
         })
     }
 
-    fn texts() -> impl Strategy<Value = Vec<(bool, String)>> {
+    /// Generates rules with networks that are often nested.
+    fn rules() -> impl Strategy<Value = Vec<Rule>> {
+        // Number of bits after the prefix.
         let bits = prop::sample::select(vec![0u8, 1, 7, 8, 9, 15, 16, 17, 32, 100, 128]);
         let network = (addresses(), bits).prop_map(|(address, bits)| {
-            let most = if address.is_ipv4() { 32 } else { 128 };
-            format!("{address}/{}", most - bits.min(most))
+            let length = if address.is_ipv4() { 32 } else { 128 };
+            format!("{address}/{}", length - bits.min(length))
         });
         let text = prop_oneof![
             8 => network,
@@ -266,30 +273,31 @@ mod tests {
         #![proptest_config(testing::config())]
 
         #[test]
-        fn the_fields_decide_as_the_first_rule_that_matches(
-            texts in texts(),
+        fn drip_allows_the_clients_that_nginx_allows(
+            rules in rules(),
             clients in prop::collection::vec(addresses(), 30),
         ) {
-            match translated(&texts) {
+            match translated(&rules) {
                 Ok(networks) => {
                     for client in clients {
-                        let decided = decides(&networks, client);
-                        let expected = first_match(&texts, client);
-                        prop_assert_eq!(decided, expected, "{} {:?} {:?}", client, texts, networks);
+                        let allowed = drip_allows(&networks, client);
+                        let expected = nginx_allows(&rules, client);
+                        prop_assert_eq!(allowed, expected, "{} {:?} {:?}", client, rules, networks);
                     }
                 }
                 Err(None) => {
                     for client in clients {
-                        prop_assert!(!first_match(&texts, client), "{} {:?}", client, texts);
+                        prop_assert!(!nginx_allows(&rules, client), "{} {:?}", client, rules);
                     }
                 }
-                Err(Some(why)) => prop_assert!(false, "{:?} {}", texts, why),
+                Err(Some(why)) => prop_assert!(false, "{:?} {}", rules, why),
             }
         }
     }
 
     #[test]
-    fn only_what_decides_is_written() {
+    fn rules_without_effect_are_not_written() {
+        // `+` stands for `allow` and `-` for `deny`.
         for (rules, allow, deny) in [
             ("+10.0.0.0/8 -all", "10.0.0.0/8", ""),
             ("-192.0.2.1 +all", "", "192.0.2.1"),
@@ -309,7 +317,7 @@ mod tests {
             ("+0.0.0.0/0 +::/0 -all", "", ""),
             ("+::ffff:10.0.0.0/104 -::/0", "0.0.0.0/0", ""),
         ] {
-            let rule = |it: &str| (it.starts_with('+'), it[1..].to_owned());
+            let rule = |rule: &str| (rule.starts_with('+'), rule[1..].to_owned());
             let rules: Vec<_> = rules.split(' ').map(rule).collect();
             let networks = translated(&rules).unwrap();
             let shown = |list: &[IpNet]| list.iter().map(text).collect::<Vec<_>>().join(", ");

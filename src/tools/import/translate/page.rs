@@ -1,4 +1,6 @@
 //! Tables of a `gateway.toml`, and their text.
+//!
+//! A section is a table with its comments. A page is the text of all sections.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -14,6 +16,7 @@ pub(in crate::import) type Fields = Vec<(&'static str, String)>;
 /// A table of a `gateway.toml`.
 #[derive(Clone, Debug, Default)]
 pub(in crate::import) struct Section {
+    /// The title, such as `[server]`.
     pub(in crate::import) title: String,
     pub(in crate::import) comments: Vec<String>,
     pub(in crate::import) fields: Fields,
@@ -22,7 +25,7 @@ pub(in crate::import) struct Section {
 impl Section {
     /// Adds `max_body_size`: the largest of the sizes in bytes, where 0 means no limit.
     ///
-    /// `default` is used without sizes. `differ`: the start of a comment for sizes that differ.
+    /// `default`: the value without sizes. `differ`: start of the comment if the sizes differ.
     pub(in crate::import) fn add_largest_body(
         &mut self,
         sizes: &[u64],
@@ -36,7 +39,7 @@ impl Section {
             let comment = format!("{differ}; drip has one for all, and {shown} is the largest");
             self.comments.push(comment);
         }
-        self.text("max_body_size", &shown);
+        self.add_text("max_body_size", &shown);
     }
 
     /// Returns a table without fields.
@@ -55,8 +58,8 @@ impl Section {
         exempt: &[String],
     ) -> Self {
         let mut section = Self::new(format!("[zones.{name}]"));
-        section.text("key", key);
-        section.text("rate", rate);
+        section.add_text("key", key);
+        section.add_text("rate", rate);
         section.fields.extend(max_keys.map(|it| ("max_keys", it)));
         section.fields.push(("ipv6_prefix", "128".to_owned()));
         if !exempt.is_empty() {
@@ -66,7 +69,7 @@ impl Section {
     }
 
     /// Adds a field with a text.
-    pub(in crate::import) fn text(&mut self, name: &'static str, value: &str) {
+    pub(in crate::import) fn add_text(&mut self, name: &'static str, value: &str) {
         // `$` in a key names drip's own variables, so environment variables must not be expanded
         // there.
         let quoted = match name {
@@ -77,13 +80,13 @@ impl Section {
     }
 
     /// Adds a field with a duration.
-    pub(in crate::import) fn span(&mut self, name: &'static str, span: Duration) {
-        self.fields.push((name, toml_string(&show_duration(span))));
+    pub(in crate::import) fn add_duration(&mut self, name: &'static str, value: Duration) {
+        self.fields.push((name, toml_string(&show_duration(value))));
     }
 
     /// Adds a field with a number.
-    pub(in crate::import) fn count(&mut self, name: &'static str, count: u32) {
-        self.fields.push((name, count.to_string()));
+    pub(in crate::import) fn add_number(&mut self, name: &'static str, value: u32) {
+        self.fields.push((name, value.to_string()));
     }
 }
 
@@ -122,12 +125,12 @@ pub(super) fn absolute(folder: &Path, name: &str) -> String {
 /// Maximum length of a table name, in characters.
 const MAX_NAME: usize = 100;
 
-/// Table names in use. All are different.
+/// The table names that are in use.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Names(HashSet<String>);
 
 impl Names {
-    /// Returns a unique table name similar to `like`, without forbidden characters.
+    /// Returns a new table name: `like` without forbidden characters, and with a number if needed.
     pub(in crate::import) fn unique(&mut self, like: &str) -> String {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let base = like.chars().take(MAX_NAME);
@@ -165,7 +168,7 @@ pub(in crate::import) struct OriginTables {
 impl OriginTables {
     /// Returns the name of the origin with these fields. A new one gets a name similar to `like`.
     ///
-    /// Also returns the response timeout of the route if it differs from the origin's.
+    /// Also returns the response timeout of the route if it differs from that of the origin.
     /// `counting_server`: the server for which the connections are counted.
     pub(in crate::import) fn find_or_add(
         &mut self,
@@ -180,8 +183,9 @@ impl OriginTables {
             return (name.clone(), Some(timeout).filter(|it| it != known));
         }
         if let Some(timeout) = response_timeout {
-            section.span("response_timeout", timeout);
+            section.add_duration("response_timeout", timeout);
         }
+        // The comments of an upstream are written at the first of its origins.
         let mut known = self.sections.iter();
         if known.any(|known| known.comments == section.comments) {
             section.comments.clear();

@@ -12,7 +12,7 @@ use super::route::{Action, Location, Pattern};
 /// Position of a location among the routes. Locations of the same rank keep their order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// A regular expression that refuses requests, if a prefix without `^~` is an early one.
+    /// A regular expression that refuses requests, if a prefix without `^~` is an early prefix.
     RefusingRegex,
     /// A prefix that becomes a regular expression before the others. Longer ones come first.
     EarlyPrefix(Reverse<usize>),
@@ -22,7 +22,7 @@ enum Rank {
     LatePrefix(Reverse<usize>),
 }
 
-/// Returns the locations with patterns that drip supports, in an equivalent order.
+/// Returns the locations in an equivalent order, with patterns that drip supports.
 ///
 /// `outranks_regexes`: other routes, such as those for any host, have regular expressions. These
 /// must not take requests of `locations`, so all prefixes become regular expressions, too.
@@ -58,7 +58,8 @@ pub(super) fn order_routes<'n>(
 
 /// Removes regular expressions that equal an earlier one, and notes each.
 ///
-/// A prefix that became one may equal a location's own, or the one that refuses its nested location.
+/// A prefix that became a regular expression may equal that of another location, or the one that
+/// refuses the requests of a nested location.
 fn drop_unreachable(routes: Vec<Location>) -> Vec<Location> {
     let mut reachable: Vec<Location> = Vec::with_capacity(routes.len());
     for route in routes {

@@ -1,7 +1,8 @@
 //! Finds out what protects a location from some or all clients.
 //!
-//! drip checks networks of clients. It refuses all requests of a location that is protected in any
-//! other way.
+//! A location is protected if not everybody may send requests to it: by networks of clients, by a
+//! password, or because nginx answers with an error. drip checks only networks. It refuses all
+//! requests of a location that is protected in any other way.
 
 use super::directives::error_status;
 use super::networks::Networks;
@@ -13,14 +14,14 @@ use crate::import::tree::Directive;
 const CHECKS: &str = "access_by_lua access_by_lua_block access_by_lua_file auth_basic auth_digest \
     auth_gss auth_jwt auth_jwt_require auth_ldap auth_oidc auth_pam auth_request";
 
-/// Directives about client addresses. The first one that matches decides.
+/// Directives about client addresses. The first one that matches a client decides.
 const RULES: [&str; 2] = ["allow", "deny"];
 
 /// Variables that depend only on the connection and the requested name.
 const CONNECTION_VARIABLES: &str =
     "$host $http_host $http_x_forwarded_proto $https $scheme $server_port";
 
-/// Status with which drip refuses requests.
+/// Statuses with which drip refuses requests.
 const FORBIDDEN: u16 = 403;
 const NOT_FOUND: u16 = 404;
 
@@ -33,7 +34,7 @@ pub(super) struct Protection<'t> {
     by: String,
     /// Whether only `allow` and `deny` protect the location.
     is_by_networks: bool,
-    /// Clients that are allowed, if drip can check the networks.
+    /// The allowed and denied networks; `None` if drip refuses all requests.
     pub(super) networks: Option<Networks>,
     /// Reason why drip cannot check the networks, if there is a special one.
     why_unchecked: Option<String>,
@@ -42,7 +43,8 @@ pub(super) struct Protection<'t> {
 impl<'t> Protection<'t> {
     /// Returns the protection of a block; `None` if everybody may send requests to it.
     ///
-    /// `server`: block of the server, whose `return` and `if` apply before all locations.
+    /// `server`: block of the server, whose `return` and `if` apply before all locations. `scope`:
+    /// the blocks from which the block inherits. The result has no networks yet.
     pub(super) fn of(
         block: &'t [Directive<'t>],
         server: &'t [Directive<'t>],
@@ -73,8 +75,8 @@ impl<'t> Protection<'t> {
         if own.as_ref().is_some_and(|own| !own.is_by_networks) {
             return own;
         }
-        let of_server = rewrites(server.block, true).into_iter();
-        let mut all = of_server.chain(rewrites(block, false));
+        let server_rewrites = rewrites(server.block, true).into_iter();
+        let mut all = server_rewrites.chain(rewrites(block, false));
         if let Some(rewrite) = all.next().filter(|_| server.protects) {
             let by = format!("rewrite {}", rewrite.args.join(" "));
             return Some(Self::new(FORBIDDEN, rewrite, &by));
@@ -92,6 +94,7 @@ impl<'t> Protection<'t> {
         Self::new(FORBIDDEN, location, "a location within")
     }
 
+    /// Creates a protection by a directive, which notes call `by`.
     fn new(status: u16, directive: &Directive<'t>, by: &str) -> Self {
         Self {
             status,
@@ -109,12 +112,12 @@ impl<'t> Protection<'t> {
         if let Some(check) = checks.find(|check| check.arg(0) != "off") {
             return Some(Self::new(FORBIDDEN, check, &check.name));
         }
-        let verifies = scope.get("ssl_verify_client").filter(|verifies| {
-            let value = verifies.arg(0);
+        let verify_client = scope.get("ssl_verify_client").filter(|directive| {
+            let value = directive.arg(0);
             value != "off" && !value.starts_with("optional")
         });
-        if let Some(verifies) = verifies {
-            return Some(Self::new(FORBIDDEN, verifies, &verifies.name));
+        if let Some(directive) = verify_client {
+            return Some(Self::new(FORBIDDEN, directive, &directive.name));
         }
         // The first rule that matches a client applies. A client that matches none may pass.
         let is_open = |rule: &&Directive| rule.name == "allow" && rule.arg(0) == "all";
@@ -154,8 +157,10 @@ impl<'t> Protection<'t> {
             } else {
                 named(inside, "rewrite").find(|it| is_redirect(it))?.arg(1)
             };
+            // The variable that the condition tests.
             let tested = condition.arg(0).trim_matches(['(', ')']);
             let is_elsewhere = target.starts_with("https://") || target.starts_with("$scheme://");
+            // Such a redirect protects nothing.
             let is_plain = CONNECTION_VARIABLES.split(' ').any(|it| it == tested) && is_elsewhere;
             (!is_plain).then(|| Self::new(FORBIDDEN, condition, &by))
         })
@@ -186,10 +191,11 @@ pub(super) fn protects_location(block: &[Directive], server: &[Directive], scope
 
 /// Returns the `rewrite` directives after which nginx looks for a location again.
 ///
-/// Includes those of each `if` in the block.
+/// Includes those of each `if` in the block. `is_server`: the block is that of a server.
 fn rewrites<'t>(block: &'t [Directive<'t>], is_server: bool) -> Vec<&'t Directive<'t>> {
     let inside = named(block, "if").flat_map(Directive::inside);
     let all = block.iter().chain(inside).filter(|it| it.name == "rewrite");
+    // With `break` in a location, nginx does not look for another one.
     let stays = |it: &Directive| !is_server && it.args.last().is_some_and(|flag| flag == "break");
     all.filter(|it| !is_redirect(it) && !stays(it)).collect()
 }

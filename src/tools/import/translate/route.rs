@@ -1,4 +1,4 @@
-//! Locations, with the routes that they become.
+//! Locations of nginx that became routes of drip, and the tables of these routes.
 
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::import::notes::SourceLocation;
 pub(in crate::import) struct Location<'n> {
     pub(in crate::import) pattern: Pattern,
     pub(in crate::import) action: Action,
+    /// Comments above the table of the route.
     pub(in crate::import) comments: Vec<String>,
     pub(in crate::import) at: SourceLocation<'n>,
 }
@@ -20,19 +21,18 @@ pub(in crate::import) struct Location<'n> {
 /// The paths of a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Pattern {
+    /// One path.
     Exact(String),
     /// A prefix. With `^~`, nginx compares no regular expressions with its paths.
-    Prefix {
-        path: String,
-        skips_regexes: bool,
-    },
+    Prefix { path: String, skips_regexes: bool },
     /// A regular expression in drip's syntax.
     Regex(String),
 }
 
-/// Action for the requests of a location.
+/// Action of drip for the requests of a location.
 #[derive(Clone, Debug)]
 pub(in crate::import) enum Action {
+    /// drip sends the requests to an origin.
     Forward(Box<Forward>),
     /// nginx protects the location: drip refuses its requests with this status.
     Refuse(u16),
@@ -43,6 +43,7 @@ pub(in crate::import) enum Action {
 /// Destination and settings of requests that go to an origin.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct Forward {
+    /// Name of the origin.
     pub(in crate::import) origin: String,
     /// `None`: the origin's timeout applies.
     pub(in crate::import) response_timeout: Option<Duration>,
@@ -51,23 +52,23 @@ pub(in crate::import) struct Forward {
     pub(in crate::import) add_prefix: Option<String>,
     pub(in crate::import) request_headers: Fields,
     pub(in crate::import) response_headers: Fields,
-    /// Clients that are allowed.
+    /// Networks of allowed and of denied clients.
     pub(in crate::import) networks: Networks,
 }
 
 impl Forward {
     /// Writes the fields of the route.
     fn write(&self, section: &mut Section) {
-        section.text("origin", &self.origin);
+        section.add_text("origin", &self.origin);
         if let Some(timeout) = self.response_timeout {
-            section.span("response_timeout", timeout);
+            section.add_duration("response_timeout", timeout);
         }
         self.networks.write(section);
         if let Some(prefix) = &self.strip_prefix {
-            section.text("strip_prefix", prefix);
+            section.add_text("strip_prefix", prefix);
         }
         if let Some(prefix) = &self.add_prefix {
-            section.text("add_prefix", prefix);
+            section.add_text("add_prefix", prefix);
         }
         let fields = &mut section.fields;
         let headers = self.request_headers.toml();
@@ -93,9 +94,9 @@ pub(in crate::import) fn tables(
         let mut section = Section::new("[[routes]]");
         section.comments = std::mem::take(&mut comments);
         section.comments.extend(location.comments.iter().cloned());
-        section.text("path", &location.pattern.route_path());
+        section.add_text("path", &location.pattern.route_path());
         if let Some(host) = host {
-            section.text("host", host);
+            section.add_text("host", host);
         }
         match &location.action {
             Action::Absent => section.fields.push(("refuse", "404".to_owned())),
@@ -108,7 +109,7 @@ pub(in crate::import) fn tables(
 }
 
 impl Pattern {
-    /// Returns a prefix without `^~`.
+    /// Creates a prefix without `^~`.
     pub(in crate::import) fn prefix(path: impl Into<String>) -> Self {
         Self::Prefix {
             path: path.into(),
@@ -145,6 +146,7 @@ impl<'n> Location<'n> {
         }
     }
 
+    /// Returns the path of a prefix; `None` for other patterns.
     pub(super) fn prefix(&self) -> Option<&str> {
         match &self.pattern {
             Pattern::Prefix { path, .. } => Some(path),
@@ -152,6 +154,7 @@ impl<'n> Location<'n> {
         }
     }
 
+    /// Returns the text of a regular expression; `None` for other patterns.
     pub(super) fn regex(&self) -> Option<&str> {
         match &self.pattern {
             Pattern::Regex(text) => Some(text),

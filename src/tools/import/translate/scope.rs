@@ -20,7 +20,7 @@ impl<'t> Scope<'t> {
         Self(blocks.collect())
     }
 
-    /// Returns the directive that applies here.
+    /// Returns the directive of a name that applies here; the first one if there are several.
     pub(super) fn get(&self, name: &str) -> Option<&'t Directive<'t>> {
         self.all(name).first().copied()
     }

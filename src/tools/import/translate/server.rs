@@ -1,4 +1,7 @@
 //! Reads a `server` block: its addresses and names, and whether it protects or forwards.
+//!
+//! A server protects something if not everybody may send all of its requests (see `protection`). It
+//! forwards if one of its locations has a `proxy_pass`, unless it answers all requests itself.
 
 use super::directives::{self, error_status};
 use super::listen::{self, Listen};
@@ -32,7 +35,7 @@ impl<'t> Server<'t> {
         let listens = named(block, "listen");
         let mut listens: Vec<_> = listens.filter_map(|it| Listen::read(it)).collect();
         if named(block, "listen").next().is_none() {
-            listens.push(Listen::anywhere());
+            listens.push(Listen::default_address());
         }
         let scope = http.inside(block);
         let mut server = Self {
@@ -53,7 +56,9 @@ impl<'t> Server<'t> {
         server
     }
 
+    /// Adds a `server_name`. Notes one that a route cannot have.
     fn add_name(&mut self, name: &str, at: SourceLocation) {
+        // `_` is the usual name of a server without a name.
         if name == "_" || name.is_empty() {
             return;
         }

@@ -1,4 +1,7 @@
 //! Translates servers and their locations to routes.
+//!
+//! The default server gets routes without a host, and the others get routes for each of their
+//! names. A server protects something if not everybody may send all of its requests.
 
 use super::Translation;
 use super::addresses::{self, ServedAddresses};
@@ -81,6 +84,7 @@ impl Translation<'_> {
                 self.add_locations(server.block, &scope, enclosing, &mut routes);
             }
             let is_unused = |route: &Location| matches!(route.action, Action::Absent);
+            // All these routes would answer 404, so none of them is needed.
             if redirects(server.block) && routes.iter().all(is_unused) {
                 routes.clear();
             }

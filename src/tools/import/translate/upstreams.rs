@@ -1,4 +1,7 @@
-//! Translates `upstream` blocks.
+//! Translates `upstream` blocks: named groups of servers.
+//!
+//! An upstream becomes an origin. nginx has some settings for each server, such as `max_fails`;
+//! drip has one for the whole origin.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -46,9 +49,12 @@ pub(super) fn read(http: &[Directive]) -> HashMap<String, Upstream> {
 pub(super) struct Member {
     /// Address without a scheme.
     pub(super) address: String,
+    /// `None`: the default, 1.
     weight: Option<u32>,
+    /// Whether it gets requests only if no other server can take them.
     pub(super) is_backup: bool,
     is_down: bool,
+    /// `None`: no limit.
     max_in_flight: Option<u32>,
 }
 
@@ -62,7 +68,7 @@ impl Member {
     }
 
     /// Returns the entry of `servers` in TOML: the URL, or a table if there are further fields.
-    pub(super) fn entry(&self, scheme: &str) -> String {
+    pub(super) fn toml(&self, scheme: &str) -> String {
         let url = toml_text(&url(scheme, &self.address));
         let mut fields = vec![format!("url = {url}")];
         fields.extend(self.weight.map(|weight| format!("weight = {weight}")));
@@ -91,17 +97,17 @@ fn read_member(directive: &Directive, section: &mut Section) -> Option<Member> {
         .strip_prefix("unix:")
         .map_or_else(|| with_port(address), |path| format!("unix:{path}"));
     let mut member = Member::of_address(address);
-    let mut of_origin = Section::default();
+    let mut origin_section = Section::default();
     for arg in args {
         let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
         match (name, values::whole(value), values::time(value)) {
             ("weight", Some(1), _) | ("resolve", ..) => {}
             ("weight", Some(weight @ 1..=65_535), _) => member.weight = Some(weight),
             // In nginx 0 means that the server is never taken out.
-            ("max_fails", Some(0), _) => of_origin.count("max_fails", u32::MAX),
-            ("max_fails", Some(count), _) => of_origin.count("max_fails", count),
+            ("max_fails", Some(0), _) => origin_section.add_number("max_fails", u32::MAX),
+            ("max_fails", Some(count), _) => origin_section.add_number("max_fails", count),
             ("fail_timeout", _, Some(span)) if !span.is_zero() => {
-                of_origin.span("fail_timeout", span);
+                origin_section.add_duration("fail_timeout", span);
             }
             // In nginx 0 means no limit.
             ("max_conns", Some(count), _) => {
@@ -112,7 +118,7 @@ fn read_member(directive: &Directive, section: &mut Section) -> Option<Member> {
             _ => at.note(format!("server: {arg} is not translated")),
         }
     }
-    for (name, value) in of_origin.fields {
+    for (name, value) in origin_section.fields {
         match section.fields.iter().find(|(known, _)| *known == name) {
             Some((_, known)) if *known == value => {}
             Some(_) => at.note(format!("{name} differs between servers, and drip has one value for all servers of an origin; that of the first is used")),
@@ -122,6 +128,7 @@ fn read_member(directive: &Directive, section: &mut Section) -> Option<Member> {
     Some(member)
 }
 
+/// Reads an `upstream` block. Notes what is left out.
 fn read_upstream(directive: &Directive) -> Upstream {
     let (block, notes) = (directive.inside(), directive.at.notes);
     let notes_before = notes.count();
@@ -158,20 +165,20 @@ fn read_upstream(directive: &Directive) -> Upstream {
 fn add_keep_alive(section: &mut Section, block: &[Directive]) {
     if let Some(directive) = named(block, "keepalive").next() {
         match values::whole(directive.arg(0)) {
-            Some(count) => section.count("keep_alive", count),
+            Some(count) => section.add_number("keep_alive", count),
             None => directive
                 .at
                 .note("keepalive is a whole number; the default is used"),
         }
     }
     let directive = named(block, "keepalive_timeout").next();
-    if let Some(span) = directive.and_then(time) {
-        section.span("keep_alive_timeout", span);
+    if let Some(span) = directive.and_then(read_time) {
+        section.add_duration("keep_alive_timeout", span);
     }
 }
 
 /// Returns the time of a directive. Notes a time that drip does not accept, such as 0.
-pub(super) fn time(directive: &Directive) -> Option<Duration> {
+pub(super) fn read_time(directive: &Directive) -> Option<Duration> {
     let text = directive.arg(0);
     let span = values::time(text).filter(|span| !span.is_zero());
     if span.is_none() {

@@ -1,5 +1,8 @@
 //! Builds the routes of servers that have names.
 //!
+//! A name is a host such as `a.test`, or a wildcard such as `*.test`, which covers the hosts below
+//! it. The routes of the default server are for all hosts.
+//!
 //! nginx chooses the server first; drip chooses the path first. So each host or wildcard also gets
 //! a route for every path of the wildcards that cover it, and of the default server.
 
@@ -21,10 +24,11 @@ struct NamedServer<'s> {
 }
 
 impl Translation<'_> {
-    /// Adds routes for the locations of each server, `by_server`, under each of its names.
+    /// Adds routes for the locations of each server under each of its names.
     ///
     /// `order`: the servers in order; for each name, the server that nginx chooses comes first.
-    /// `default_routes`: the routes of `default`, which serves all hosts without a server.
+    /// `default`: the server of all hosts that have no other, with `default_routes`. `by_server`:
+    /// the locations of each server.
     pub(super) fn add_virtual_hosts<'t>(
         &mut self,
         servers: &'t [Server<'t>],
@@ -40,7 +44,7 @@ impl Translation<'_> {
             }
         }
         let mut taken_names: HashSet<&str> = HashSet::new();
-        let mut kept: Vec<NamedServer<'t>> = Vec::new();
+        let mut named_servers: Vec<NamedServer<'t>> = Vec::new();
         let others = order.iter().filter(|index| Some(**index) != default);
         // A default server that only redirects yields its names to the next server.
         let default = default.filter(|it| !by_server[*it].is_empty() || servers[*it].protects);
@@ -69,16 +73,16 @@ impl Translation<'_> {
             if !locations.iter().any(takes_every_path) {
                 locations.push(remaining_paths(server, protection.as_ref()));
             }
-            kept.push(NamedServer {
+            named_servers.push(NamedServer {
                 server,
                 names,
                 locations,
             });
         }
-        self.add_named(servers, &kept, default_routes);
+        self.add_named(servers, &named_servers, default_routes);
     }
 
-    /// Adds the routes of each name.
+    /// Adds the routes of each name, or notes that there are too many. `kept`: the named servers.
     fn add_named(&mut self, servers: &[Server], kept: &[NamedServer], default_routes: &[Location]) {
         let hosts = kept.iter().flat_map(|server| {
             let names = server.names.iter();
@@ -93,6 +97,7 @@ impl Translation<'_> {
         let mut routes = routes.iter();
         for NamedServer { server, names, .. } in kept {
             for (number, (name, routes)) in names.iter().zip(&mut routes).enumerate() {
+                // The comment is written at the first name only.
                 let comment = (number == 0).then(|| format!("{}: server {name}", server.at));
                 let comments = comment.into_iter().collect();
                 self.routes.extend(tables(routes, Some(name), comments));
@@ -141,14 +146,14 @@ fn remaining_paths<'t>(server: &Server<'t>, protection: Option<&Protection>) -> 
 /// Returns the routes of each host, so that each host has exactly its own locations.
 ///
 /// Returns `None` if there are more than [`MAX_ROUTES`]. `default_routes`: the routes of hosts that
-/// have no server.
+/// have no server. `hosts`: the name and the locations of each host or wildcard.
 pub(in crate::import) fn routes_by_host<'n>(
     default_routes: &[Location<'n>],
     hosts: &[(&str, &[Location<'n>])],
 ) -> Option<Vec<Vec<Location<'n>>>> {
-    let own: usize = hosts.iter().map(|(_, own)| own.len()).sum();
+    let own_count: usize = hosts.iter().map(|(_, own)| own.len()).sum();
     let mut count = default_routes.len();
-    if count + own > MAX_ROUTES {
+    if count + own_count > MAX_ROUTES {
         return None;
     }
     let mut wildcards: Vec<_> = hosts.iter().filter(|it| it.0.starts_with('*')).collect();
@@ -163,7 +168,7 @@ pub(in crate::import) fn routes_by_host<'n>(
     for (name, own) in hosts {
         let wider = wider_routes(name, default_routes, &by_wildcard);
         let mut routes = order_routes(own, has_regex(&wider));
-        routes.extend(copies(&routes, &wider));
+        routes.extend(copy_for_wider_paths(&routes, &wider));
         count += routes.len();
         if count > MAX_ROUTES {
             return None;
@@ -173,10 +178,10 @@ pub(in crate::import) fn routes_by_host<'n>(
     Some(by_host)
 }
 
-/// Copies a host's locations for equal and longer paths of routes that cover more hosts.
+/// Copies a host's locations for paths of wider routes: routes that cover more hosts.
 ///
-/// Without the copies, the wider routes would take requests of this host.
-fn copies<'n>(own: &[Location<'n>], wider: &[&[Location<'n>]]) -> Vec<Location<'n>> {
+/// Without a copy, a wider route with an equal or longer path would take requests of this host.
+fn copy_for_wider_paths<'n>(own: &[Location<'n>], wider: &[&[Location<'n>]]) -> Vec<Location<'n>> {
     let mut copies: Vec<Location> = Vec::new();
     let mut copied_paths = HashSet::new();
     for Location { pattern, .. } in wider.iter().copied().flatten() {
@@ -188,8 +193,8 @@ fn copies<'n>(own: &[Location<'n>], wider: &[&[Location<'n>]]) -> Vec<Location<'
             Pattern::Exact(path) => find_by_path(own, path),
             Pattern::Prefix { path, .. } if own.iter().any(|it| it.prefix() == Some(path)) => None,
             Pattern::Prefix { path, .. } => find_by_prefix(own, path),
-            // All locations of this host are regular expressions then, and precede those of more
-            // hosts.
+            // Then `order_routes` has made all prefixes of this host regular expressions, and drip
+            // compares the expressions of a host before those for more hosts.
             Pattern::Regex(_) => None,
         };
         copies.extend(found.map(|found| Location {
@@ -201,19 +206,20 @@ fn copies<'n>(own: &[Location<'n>], wider: &[&[Location<'n>]]) -> Vec<Location<'
     copies
 }
 
-/// Returns the routes that cover more hosts than this name and would take its requests.
+/// Returns the routes that cover more hosts than this name: they may take its requests.
 fn wider_routes<'l, 'n>(
     name: &str,
     default_routes: &'l [Location<'n>],
     by_wildcard: &'l HashMap<&str, Vec<Location<'n>>>,
 ) -> Vec<&'l [Location<'n>]> {
-    let of_wildcards = covering(name).filter_map(|it| by_wildcard.get(it.as_str()));
-    let of_wildcards = of_wildcards.map(Vec::as_slice);
+    let wildcard_routes = covering(name).filter_map(|it| by_wildcard.get(it.as_str()));
+    let wildcard_routes = wildcard_routes.map(Vec::as_slice);
     std::iter::once(default_routes)
-        .chain(of_wildcards)
+        .chain(wildcard_routes)
         .collect()
 }
 
+/// Returns whether a route has a regular expression.
 fn has_regex(routes: &[&[Location]]) -> bool {
     let mut all = routes.iter().copied().flatten();
     all.any(|location| location.regex().is_some())

@@ -1,4 +1,7 @@
 //! Translates the zones of `limit_req_zone` and `limit_conn_zone`.
+//!
+//! A zone says what the key of a request is, and the rate of requests with the same key. `limits`
+//! translates the limits that name a zone.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,10 +12,11 @@ use limit::Rate;
 use super::exempt::Variables;
 use super::page::{Names, Section};
 use super::scope::named;
+use crate::import::notes::Position;
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// Number of states of keys in a megabyte, from nginx's documentation.
+/// Number of states in a megabyte, from nginx's documentation. Each key has a state.
 ///
 /// A state takes 128 bytes for requests and 64 bytes for connections.
 const REQUEST_STATES: u64 = 8000;
@@ -25,39 +29,45 @@ const DEFAULT_RATE: &str = "1r/s";
 /// The zones of `limit_req_zone` and `limit_conn_zone`, by nginx's names.
 #[derive(Default)]
 pub(super) struct Zones {
+    /// The zones of `limit_req_zone`.
     pub(super) requests: HashMap<String, Zone>,
+    /// The zones of `limit_conn_zone`.
     pub(super) connections: HashMap<String, Zone>,
+    /// The tables of the translated zones.
     pub(super) sections: Vec<Section>,
     /// Positions of the geos and maps that are translated.
-    pub(super) translated: Vec<(usize, usize)>,
+    pub(super) translated: Vec<Position>,
+    /// Names of the zones in the settings.
     names: Names,
 }
 
 /// Translation of one of nginx's zones.
 pub(super) enum Zone {
-    /// Name of the zone in the settings.
+    /// The zone is translated. The text is its name in the settings.
     Limits(String),
     /// The zone counts all connections together. Its limits become limits of origins.
     Together,
     /// The zone counts the connections of each server. Its limits become limits of origins.
     ByServer,
+    /// The zone cannot be translated. Its limits are lost.
     LeftOut,
 }
 
 impl Zones {
+    /// Reads the zones of `http`, the block around all servers.
     pub(super) fn read(http: &[Directive]) -> Self {
         let mut zones = Self::default();
         let variables = Variables::read(http);
         for title in ["limit_req_zone", "limit_conn_zone"] {
             for directive in named(http, title) {
-                zones.define(directive, &variables);
+                zones.add(directive, &variables);
             }
         }
         zones
     }
 
     /// Translates a zone, and adds its section.
-    fn define(&mut self, directive: &Directive, variables: &Variables) {
+    fn add(&mut self, directive: &Directive, variables: &Variables) {
         let (at, title) = (directive.at, &*directive.name);
         let notes_before = at.notes.count();
         let counts_requests = title == "limit_req_zone";
@@ -92,12 +102,13 @@ impl Zones {
             entry.insert(Zone::ByServer);
             return;
         }
+        // A key without a variable is the same for all.
         if !counts_requests && !key.is_empty() && !key.contains('$') {
             entry.insert(Zone::Together);
             return;
         }
-        let exempting = variables.exempting(key);
-        let limited_key = exempting.as_ref().map_or(&**key, |it| &it.key);
+        let exemption = variables.exemption(key);
+        let limited_key = exemption.as_ref().map_or(&**key, |it| &it.key);
         let (rate, states) = if counts_requests {
             (translate_rate(rate), REQUEST_STATES)
         } else {
@@ -113,7 +124,7 @@ impl Zones {
                 return;
             }
         };
-        let own_name = self.names.unique(name);
+        let new_name = self.names.unique(name);
         let bytes = values::size(size).filter(|bytes| *bytes > 0);
         if bytes.is_none() {
             at.note(format!(
@@ -122,18 +133,18 @@ impl Zones {
         }
         let max_keys = bytes.map(|bytes| max_keys(bytes, states));
         let mut exempt = Vec::new();
-        if let Some(exempting) = exempting {
-            self.translated.extend(exempting.positions);
-            exempt = exempting.networks;
+        if let Some(exemption) = exemption {
+            self.translated.extend(exemption.positions);
+            exempt = exemption.networks;
         }
-        let mut section = Section::zone(&own_name, (&key, &rate), max_keys, &exempt);
+        let mut section = Section::zone(&new_name, (&key, &rate), max_keys, &exempt);
         section.comments = at.notes.since(notes_before);
         self.sections.push(section);
-        entry.insert(Zone::Limits(own_name));
+        entry.insert(Zone::Limits(new_name));
     }
 }
 
-/// Returns the number of keys in a zone of this size.
+/// Returns the number of keys in a zone of this size. `states`: number of states in a megabyte.
 fn max_keys(bytes: u64, states: u64) -> String {
     let keys = u128::from(bytes) * u128::from(states) / MEGABYTE;
     keys.clamp(1, u128::from(u32::MAX)).to_string()

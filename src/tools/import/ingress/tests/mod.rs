@@ -26,11 +26,12 @@ impl Files for NoFiles {
         panic!("{} is listed", folder.display())
     }
 
-    fn pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
+    fn check_pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
         panic!("{} is loaded", cert.display())
     }
 }
 
+/// Imports a manifest.
 fn imported(text: &str) -> Import {
     import(Path::new("a.yaml"), text.as_bytes(), &NoFiles)
 }
@@ -50,7 +51,7 @@ fn ingress(name: &str, annotations: &[(&str, &str)], spec: &str) -> String {
     text + "spec:\n" + spec
 }
 
-/// Writes a rule of a host with one path. The Service has the given name.
+/// Writes a rule of a host with one path. `kind`: its `pathType`. An empty host stands for all.
 fn rule(host: &str, path: &str, kind: &str, service: &str) -> String {
     let host = if host.is_empty() {
         String::new()
@@ -62,7 +63,7 @@ fn rule(host: &str, path: &str, kind: &str, service: &str) -> String {
     )
 }
 
-/// Returns the routes for one path of one host with these annotations, and all notes.
+/// Returns the routes for one path of `a.test` with these annotations, as text, and all notes.
 fn routes_of(annotations: &[(&str, &str)], path: &str) -> (String, Vec<String>) {
     let spec = format!(
         "  rules:\n{}",
@@ -77,7 +78,7 @@ fn routes_of(annotations: &[(&str, &str)], path: &str) -> (String, Vec<String>) 
 }
 
 #[test]
-fn a_wrong_limit_is_lost_and_noted_first() {
+fn an_invalid_limit_is_lost_and_noted_first() {
     let spec = format!("  rules:\n{}", rule("a.test", "/x", "Prefix", "app"));
     // 0 means no limit.
     let annotations = [
@@ -97,7 +98,7 @@ fn a_wrong_limit_is_lost_and_noted_first() {
 }
 
 #[test]
-fn networks_are_those_that_nginx_lets_in() {
+fn allowed_and_denied_networks_are_translated() {
     let (routes, _) = routes_of(
         &[
             ("whitelist-source-range", "10.0.0.0/8, 192.0.2.1"),
@@ -118,7 +119,7 @@ fn a_named_port_needs_its_service() {
     let text = ingress("web", &[], &spec);
     let alone = imported(&text);
     assert_eq!(
-        found(&parsed(&alone), "a.test", "/").as_deref(),
+        action(&parsed(&alone), "a.test", "/").as_deref(),
         Some("503")
     );
     let remedy = "a.yaml:8: Ingress shop/web: the number of the port web of app is not known, so requests get 503; add the Service to the input, as by kubectl get -n shop ingress,service -o yaml";
@@ -169,7 +170,7 @@ fn other_kinds_canaries_and_old_versions_are_skipped() {
         ---\nkind: Ingress\napiVersion: extensions/v1beta1\nmetadata: { name: old }\n---\n";
     let import = imported(&(canary + &main + others));
     assert_eq!(
-        found(&parsed(&import), "a.test", "/").as_deref(),
+        action(&parsed(&import), "a.test", "/").as_deref(),
         Some("old")
     );
     for noted in [
@@ -178,7 +179,7 @@ fn other_kinds_canaries_and_old_versions_are_skipped() {
         "old is of extensions/v1beta1",
     ] {
         assert!(
-            import.notes.iter().any(|it| it.contains(noted)),
+            import.notes.iter().any(|note| note.contains(noted)),
             "{:?}",
             import.notes
         );
@@ -203,10 +204,11 @@ fn invalid_or_too_large_yaml_is_noted() {
     let noted = import
         .notes
         .iter()
-        .any(|it| it.contains("more than 5000 routes; nothing"));
+        .any(|note| note.contains("more than 5000 routes; nothing"));
     assert!(noted, "{:?}", import.notes);
 }
 
+/// Parses the settings of an import. Panics if there are none.
 fn parsed(import: &Import) -> Settings {
     let Import {
         settings, notes, ..
@@ -218,7 +220,7 @@ fn parsed(import: &Import) -> Settings {
 /// Returns the origin of the requests for a path of a host, or the status of refusal.
 ///
 /// Ignores routes with conditions.
-fn found(settings: &Settings, host: &str, path: &str) -> Option<String> {
+fn action(settings: &Settings, host: &str, path: &str) -> Option<String> {
     let index = RouteIndex::new(&settings.routes);
     let route = index.find(&settings.routes, path.as_bytes(), Some(host), None, |_| {
         false
@@ -235,12 +237,13 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn whatever_it_is_given_it_says_what_is_right(text in bytes("ingress")) {
-        holds(&text)?;
+    fn any_bytes_give_printable_notes_and_valid_settings(text in bytes("ingress")) {
+        check_import(&text)?;
     }
 }
 
-fn holds(text: &[u8]) -> Result<(), TestCaseError> {
+/// Imports a text, and checks the notes and the settings.
+fn check_import(text: &[u8]) -> Result<(), TestCaseError> {
     let Import {
         settings, notes, ..
     } = import(Path::new("/a.yaml"), text, &NoFiles);
@@ -261,6 +264,6 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn the_corpus_becomes_settings_that_are_right() {
-    replay("ingress", holds);
+fn the_corpus_becomes_valid_settings() {
+    replay("ingress", check_import);
 }

@@ -1,9 +1,9 @@
 //! Tests of paths of Ingresses.
 
-use super::{found, imported, ingress, parsed, rule};
+use super::{action, imported, ingress, parsed, rule};
 
 #[test]
-fn what_cannot_be_rewritten_is_refused() {
+fn a_path_whose_rewrite_drip_does_not_have_is_refused() {
     let spec = "  rules:\n".to_owned()
         + &rule("a.test", "/foo", "Prefix", "foo")
         + &rule("b.test", "/", "Prefix", "b");
@@ -15,7 +15,8 @@ fn what_cannot_be_rewritten_is_refused() {
         );
     let import = imported(&text);
     let settings = parsed(&import);
-    assert_eq!(found(&settings, "a.test", "/foo/x").as_deref(), Some("503"));
+    let action = action(&settings, "a.test", "/foo/x");
+    assert_eq!(action.as_deref(), Some("503"));
     assert!(
         import.notes.iter().any(|it| it.contains(
             "rewrite-target /x of the path /foo is not translated, so requests get 503: "

@@ -1,9 +1,9 @@
 //! Tests of Ingresses whose requests are refused.
 
-use super::{found, imported, ingress, parsed, routes_of, rule};
+use super::{action, imported, ingress, parsed, routes_of, rule};
 
 #[test]
-fn what_nginx_protects_is_refused() {
+fn requests_that_nginx_protects_are_refused() {
     for (annotation, value, status) in [
         ("auth-url", "http://auth/", 403),
         ("auth-type", "basic", 403),
@@ -28,11 +28,11 @@ fn what_nginx_protects_is_refused() {
         let settings = parsed(&import);
         let status = status.to_string();
         assert_eq!(
-            found(&settings, "a.test", "/"),
+            action(&settings, "a.test", "/"),
             Some(status),
             "{annotation}"
         );
-        assert_eq!(found(&settings, "b.test", "/").as_deref(), Some("app"));
+        assert_eq!(action(&settings, "b.test", "/").as_deref(), Some("app"));
         let noted = format!("Ingress shop/web, {annotation}: ");
         assert!(
             import.notes.iter().any(|it| it.contains(&noted)),
@@ -63,5 +63,5 @@ fn client_certificates_of_an_ingress_protect_all_of_its_host() {
         &format!("  rules:\n{}", rule("b.test", "/", "Prefix", "app")),
     );
     let settings = parsed(&imported(&text));
-    assert_eq!(found(&settings, "a.test", "/open").as_deref(), Some("403"));
+    assert_eq!(action(&settings, "a.test", "/open").as_deref(), Some("403"));
 }

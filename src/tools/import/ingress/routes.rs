@@ -1,4 +1,8 @@
 //! Builds the routes of each host, with paths compared as ingress-nginx compares them.
+//!
+//! ingress-nginx finds the host first. In drip, wildcards such as `*.a.test` and the routes for all
+//! hosts cover a host, and may have a better path. So a covered host also gets routes for paths
+//! that it does not have.
 
 use super::hosts::{Host, HostPath};
 use super::origins::Origins;
@@ -23,6 +27,7 @@ pub(super) fn plan<'n>(
     policies: &[Policy],
     origins: &mut Origins,
 ) -> Option<Vec<Vec<Location<'n>>>> {
+    // The routes of each host, in the order of `hosts`.
     let mut by_host: Vec<Vec<Location>> = Vec::new();
     for host in hosts {
         let paths = match host.regex_ingress {
@@ -31,6 +36,7 @@ pub(super) fn plan<'n>(
         };
         let mut own: Vec<Location> = Vec::new();
         for planned in paths {
+            // The first of two equal patterns counts.
             if !own.iter().any(|it| it.pattern == planned.pattern) {
                 own.extend(route(host, planned, origins));
             }
@@ -60,14 +66,15 @@ pub(super) fn plan<'n>(
 
 /// Returns whether other hosts, such as wildcards, cover a host.
 fn is_covered(host: &Host, hosts: &[Host]) -> bool {
-    let exists = |name: Option<&str>| hosts.iter().any(|it| it.name.as_deref() == name);
+    let exists = |name: Option<&str>| hosts.iter().any(|host| host.name.as_deref() == name);
     let Some(name) = &host.name else {
         return false;
     };
+    // The host without a name covers all others.
     exists(None) || covering(name).any(|wildcard| exists(Some(&wildcard)))
 }
 
-/// Returns the route of a path; `None` if no route can have the path, which is noted.
+/// Builds the route of a path; `None` if no route can have the path, which is noted.
 fn route<'n>(host: &Host, planned: PlannedPath<'n>, origins: &mut Origins) -> Option<Location<'n>> {
     let PlannedPath {
         pattern,
@@ -86,7 +93,7 @@ fn route<'n>(host: &Host, planned: PlannedPath<'n>, origins: &mut Origins) -> Op
         Ok(prefixes) => origins.action(host, path, prefixes),
         Err(status) => Action::Refuse(status),
     };
-    let mut comments = origins.comments(path.ingress);
+    let mut comments = origins.take_comments(path.ingress);
     comments.extend(at.notes.since(notes_before));
     Some(Location {
         pattern,
@@ -128,14 +135,14 @@ fn regex_paths<'h>(
     regex_ingress: usize,
     policies: &[Policy],
 ) -> Vec<PlannedPath<'h>> {
-    let is_plain = |it: &HostPath| it.ingress != regex_ingress && !has_signs(it.path);
+    let is_plain = |it: &HostPath| it.ingress != regex_ingress && !has_regex_characters(it.path);
     if let Some(other) = host.paths.iter().find(|it| it.is_exact || is_plain(it)) {
         other.at.note(format!("{}: ingress-nginx treats all paths of this host as regular expressions that ignore case and have no end, because of rewrite-target or use-regex; so do these routes. Write the paths without regex: to compare them by their pathType", host.shown()));
     }
     let mut paths: Vec<&HostPath> = host.paths.iter().collect();
     paths.sort_by(|a, b| (b.path.len(), b.path).cmp(&(a.path.len(), a.path)));
     let planned = paths.into_iter().map(|path| {
-        let (text, rewrite) = expression(path, &policies[path.ingress]);
+        let (text, rewrite) = path_expression(path, &policies[path.ingress]);
         PlannedPath {
             pattern: Pattern::Regex(text),
             path,
@@ -146,12 +153,12 @@ fn regex_paths<'h>(
 }
 
 /// Returns whether a path has special characters of regular expressions.
-fn has_signs(path: &str) -> bool {
+fn has_regex_characters(path: &str) -> bool {
     path.contains(['(', '[', '*', '+', '?', '$', '\\', '|', '^', '{'])
 }
 
 /// Returns the regular expression of a path, and its rewrite or the status of refusal.
-fn expression(host_path: &HostPath, policy: &Policy) -> (String, Result<Prefixes, u16>) {
+fn path_expression(host_path: &HostPath, policy: &Policy) -> (String, Result<Prefixes, u16>) {
     let (path, at) = (host_path.path, host_path.at);
     let mut rewrite = Ok(Prefixes::default());
     if let Some(target) = &policy.rewrite_target
@@ -176,8 +183,9 @@ fn expression(host_path: &HostPath, policy: &Policy) -> (String, Result<Prefixes
     if let Some(text) = expression::translate(&format!("^{path}"), true) {
         return (text, rewrite);
     }
+    // Only the start of the path is certain, so everything below it is refused.
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || "/_~-".contains(*c);
-    let begin: String = path.chars().take_while(is_plain).collect();
-    at.note(format!("the path {path} is no regular expression of drip, so requests for {begin} and what is below get 503; write it as path of a route"));
-    (format!("(?i)^{}", regex::escape(&begin)), Err(503))
+    let start: String = path.chars().take_while(is_plain).collect();
+    at.note(format!("the path {path} is no regular expression of drip, so requests for {start} and what is below get 503; write it as path of a route"));
+    (format!("(?i)^{}", regex::escape(&start)), Err(503))
 }

@@ -1,4 +1,6 @@
-//! Finds the Ingresses and Services of a manifest.
+//! Finds the Ingresses and Services of a manifest: a file with objects of Kubernetes.
+//!
+//! An Ingress has rules, each with a host and its paths. A path has a backend: a port of a Service.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -58,6 +60,7 @@ impl<'n> Manifest<'n> {
                 self.services.insert((namespace, name), object);
             }
             "ConfigMap" => at.note(format!("ConfigMap {name} is skipped; if it is that of ingress-nginx, its settings count for all Ingresses, such as use-forwarded-headers (see trusted_proxies), limit-req-status-code (see reject_status) and global-auth-url")),
+            // An empty document, as after a last `---`.
             "" if object.text().is_none() && object.entries().is_empty() && object.items().is_empty() => {}
             "" => at.note("this is no object of Kubernetes, as it has no kind; it is skipped"),
             kind => at.note(format!("{kind} {name} is skipped: only Ingresses are translated, and Services are read for the numbers of their ports")),
@@ -73,10 +76,11 @@ pub(super) struct Ingress<'n> {
     pub(super) annotations: Annotations<'n>,
     pub(super) rules: &'n [Node],
     pub(super) tls: &'n [Node],
+    /// Backend of the requests that match no path.
     pub(super) default: Option<Backend<'n>>,
 }
 
-/// A port of a Service.
+/// A port of a Service, to which requests go.
 #[derive(Clone, Copy)]
 pub(super) struct Backend<'n> {
     pub(super) service: &'n str,
@@ -84,6 +88,7 @@ pub(super) struct Backend<'n> {
     pub(super) at: SourceLocation<'n>,
 }
 
+/// Number of a port, or its name in the Service.
 #[derive(Clone, Copy)]
 pub(super) enum Port<'n> {
     Number(u16),
