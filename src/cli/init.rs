@@ -10,7 +10,7 @@ use config::{self, DEFAULT_FILE, KeyTemplate, is_printable};
 use gateway::replay::Trace;
 use tools::advise::{self, Advice, MAX_KEYS, Survey};
 use tools::output::exit_code;
-use tools::starter;
+use tools::sample_file;
 
 use super::import;
 
@@ -45,11 +45,11 @@ fn text(arguments: &InitArguments) -> io::Result<String> {
     let origin = arguments.origin.as_deref().map(normal_origin).transpose()?;
     let origin = origin.as_deref();
     if let Some(origin) = origin {
-        let valid = check(&starter::with_origin(origin));
+        let valid = check(&sample_file::with_origin(origin));
         valid.map_err(|why| io::Error::other(format!("--origin {origin}: {why}")))?;
     }
     let text = match &arguments.from {
-        None => origin.map_or_else(starter::plain, starter::with_origin),
+        None => origin.map_or_else(sample_file::text, sample_file::with_origin),
         Some(from) if is_log(from)? => from_log(from, origin, &arguments.file)?,
         Some(from) => from_nginx(from, origin)?,
     };
@@ -144,7 +144,7 @@ fn from_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String>
     } else {
         format!(" -c {}", printable(file))
     };
-    let text = advice.map(|advice| advise::file(&advice, &name, &option, origin));
+    let text = advice.map(|advice| advise::gateway_toml(&advice, &name, &option, origin));
     text.ok_or_else(|| {
         io::Error::other(format!(
             "{name}: no request has a client address, so no limits can be computed: try `drip advise --key`"

@@ -1,4 +1,7 @@
 //! A client of a gateway's admin port.
+//!
+//! Another server may listen there by mistake. So [`Plain`] escapes characters that control a
+//! terminal in texts of responses, and the errors say if an answer is not that of a gateway.
 
 use std::fmt::Display;
 use std::io;
@@ -10,13 +13,14 @@ use bytes::Bytes;
 use config::{AdminAddress, AdminTokens};
 use gateway::status::{Plain, Problem};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 use tokio::time::timeout;
 
-/// Maximum time to wait for a response, and for its body.
+/// Maximum time to wait for the head of a response, and again for its body.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum size of a response, in bytes.
+/// Maximum size of a response body, in bytes.
 const MAX_SIZE: usize = 64 << 20;
 
 /// Reason why the gateway did not answer a request as expected, in one line.
@@ -37,8 +41,8 @@ impl AdminError {
         }
     }
 
-    /// Returns the error of a body that a gateway does not send.
-    fn no_gateway(path: &str, error: impl Display) -> Self {
+    /// Returns the error of a body that no gateway sends.
+    fn not_of_gateway(path: &str, error: impl Display) -> Self {
         Self::unreadable(format!(
             "its answer to {path} is not that of a drip gateway: {error}"
         ))
@@ -69,7 +73,7 @@ impl Client {
         self.exchange(Method::GET, path, None, String::new()).await
     }
 
-    /// Reads a resource.
+    /// Reads a resource of the API, with the token for reading, or else with that for changes.
     pub(crate) async fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, AdminError> {
         let token = self.tokens.token_to_read();
         let answer = self.exchange(Method::GET, path, token, String::new());
@@ -93,7 +97,7 @@ impl Client {
         })
     }
 
-    /// Requests a change.
+    /// Requests a change, with the token for changes.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -105,7 +109,7 @@ impl Client {
         if status.is_success() {
             return parse(path, &body);
         }
-        let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
+        let why = error_text(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
         let remedy = match (status, self.tokens.permits_changes()) {
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, false) => {
                 "; set DRIP_ADMIN_TOKEN to the token of the gateway, and start again"
@@ -140,17 +144,17 @@ impl Client {
         } else {
             request.content_type("application/json").send_body(body)
         };
-        let silent =
+        let no_answer =
             |_| AdminError::unreadable(format_args!("no answer within {} s", TIMEOUT.as_secs()));
-        let sent = timeout(TIMEOUT, sent).await.map_err(silent)?;
-        let mut response = sent.map_err(|error| unreachable(&error))?;
+        let sent = timeout(TIMEOUT, sent).await.map_err(no_answer)?;
+        let mut response = sent.map_err(|error| no_response(&error))?;
         let body = timeout(TIMEOUT, response.body().limit(MAX_SIZE)).await;
-        let body = body.map_err(silent)?;
+        let body = body.map_err(no_answer)?;
         let body = body.map_err(|error| match error {
             PayloadError::Overflow => AdminError::unreadable(format!(
                 "its answer to {path} has more than {MAX_SIZE} bytes"
             )),
-            error => AdminError::no_gateway(path, error),
+            error => AdminError::not_of_gateway(path, error),
         })?;
         Ok((response.status(), body))
     }
@@ -158,12 +162,14 @@ impl Client {
 
 /// Parses the body of a response.
 fn parse<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, AdminError> {
-    serde_json::from_slice(body).map_err(|error| AdminError::no_gateway(path, error))
+    serde_json::from_slice(body).map_err(|error| AdminError::not_of_gateway(path, error))
 }
 
 /// Returns the error in the body of a response, in one line.
-fn reason(body: &[u8]) -> Option<String> {
-    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+///
+/// The error is a text, or a list of problems of which the first is returned.
+fn error_text(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error")?;
     let text = if let Some(text) = error.as_str() {
         text.to_owned()
@@ -179,7 +185,7 @@ fn reason(body: &[u8]) -> Option<String> {
 }
 
 /// Converts the error of a request that got no response.
-fn unreachable(error: &SendRequestError) -> AdminError {
+fn no_response(error: &SendRequestError) -> AdminError {
     AdminError::unreadable(match error {
         SendRequestError::Connect(ConnectError::Io(error))
             if error.kind() == io::ErrorKind::ConnectionRefused =>
@@ -190,4 +196,9 @@ fn unreachable(error: &SendRequestError) -> AdminError {
         SendRequestError::Connect(error) => error.to_string(),
         _ => "the connection ended".to_owned(),
     })
+}
+
+/// Returns the elements of a list in a response. Other values have none.
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }

@@ -1,16 +1,19 @@
 //! Names the routes whose costs a gateway learns at run time.
+//!
+//! The cost of a request is the number of requests as which it counts in its limits. A gateway can
+//! learn it from response times, which commands that work offline cannot.
 
 use config::{Route, Settings};
 
-/// Names the routes with learned costs, which offline commands cannot know.
+/// Names the routes with learned costs, such as `the cost of /report is learned`.
 ///
-/// An example is `the cost of /report is learned`. Returns `None` without such a route.
+/// Considers only routes for which `concerns` is true. Returns `None` if none has a learned cost.
 pub fn learned_costs<'s>(
     settings: &'s Settings,
     concerns: impl Fn(&Route) -> bool + 's,
 ) -> Option<String> {
     let routes = settings.routes.iter();
-    let mut learned = routes.filter(|it| it.cost.learned().is_some() && concerns(it));
+    let mut learned = routes.filter(|route| route.cost.learned().is_some() && concerns(route));
     let first = learned.next()?.name();
     Some(match learned.count() {
         0 => format!("the cost of {first} is learned"),

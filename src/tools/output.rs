@@ -8,10 +8,10 @@ use gateway::observe::escape::in_lines;
 
 /// Prints a line on standard error, with non-printable characters escaped.
 ///
-/// The line may quote a file or a log. Standard error may be a closed pipe, which must not end the
-/// program, as `eprintln!` would.
-pub fn complain(what: impl Display) {
-    let _closed = writeln!(io::stderr(), "{}", in_lines(what.to_string()));
+/// The message may quote a file or a log. If standard error is a closed pipe, the message is lost.
+/// `eprintln!` would panic then.
+pub fn complain(message: impl Display) {
+    let _closed = writeln!(io::stderr(), "{}", in_lines(message.to_string()));
 }
 
 /// Prints the result of a command on standard output.
@@ -19,7 +19,7 @@ pub fn print(text: &str) -> ExitCode {
     exit_code("drip", write(text))
 }
 
-/// Writes a text to standard output at once.
+/// Writes a text to standard output and flushes it.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
     stdout.write_all(text.as_bytes())?;

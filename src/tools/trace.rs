@@ -1,20 +1,23 @@
-//! Reads the traces and access logs that are given to commands.
+//! Reads traces for commands. A trace is a list of requests: CSV lines, or an access log.
+//!
+//! `gateway::replay` parses the lines. [`Form`] is their format.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gateway::replay::{Form, Line, Trace};
 
 use crate::output::complain;
 
-/// Maximum number of bad lines that are reported individually. Further ones are only counted.
+/// Maximum number of lines that are reported one by one. Further ones are only counted.
 const MAX_REPORTED: u64 = 10;
 
-/// Calls `submit` for each request of a trace. Returns whether all lines were read.
+/// Calls `submit` for each request of a trace. Returns whether the trace was read to its end.
 ///
-/// Reports lines that cannot be read on standard error, and adds their number to `bad`.
+/// Reports lines that cannot be parsed on standard error, and adds their number to `bad`. `name`:
+/// the file in these messages.
 ///
 /// # Errors
 ///
@@ -28,7 +31,7 @@ pub(crate) fn each_request(
     let name = name.display();
     loop {
         match trace.take() {
-            Ok(Some((_, Ok(line)))) => submit(&line)?,
+            Ok(Some((_number, Ok(line)))) => submit(&line)?,
             Ok(Some((number, Err(error)))) => {
                 *bad += 1;
                 if *bad <= MAX_REPORTED {
@@ -44,21 +47,7 @@ pub(crate) fn each_request(
     }
 }
 
-/// Parses the name of a plot's file.
-///
-/// The name must end in `.svg`. Any other name is a mistake: another format, or a log.
-pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| {
-        let is_svg = path
-            .extension()
-            .is_some_and(|it| it.eq_ignore_ascii_case("svg"));
-        is_svg
-            .then_some(path)
-            .ok_or("plots are SVG; the name must end in .svg")
-    })
-}
-
-/// Parses the name of a format. Completions and help list the names.
+/// Returns a parser of arguments that name a format. Completions and help list the names.
 pub fn form() -> impl TypedValueParser<Value = Form> {
     PossibleValuesParser::new(Form::NAMES.map(|(name, _)| name)).try_map(|name| {
         let found = Form::NAMES.into_iter().find(|(known, _)| *known == name);
@@ -71,7 +60,9 @@ pub(crate) fn is_file(path: &Path) -> bool {
     path != Path::new("-") && path.is_file()
 }
 
-/// Opens a trace, or standard input if the path is `-`. `form`: format of the lines, if known.
+/// Opens a trace, or standard input if the path is `-`.
+///
+/// `form`: format of the lines; `None`: it is detected.
 pub(crate) fn open(path: &Path, form: Option<Form>) -> io::Result<Trace> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())

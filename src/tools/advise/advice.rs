@@ -1,4 +1,7 @@
 //! Computes the rates and bursts that fit a log, with and without its busiest key.
+//!
+//! `keys` gives each key a slot: a number by which `spool` refers to it. `fit` counts the requests
+//! of a key in windows of several widths.
 
 use std::io;
 
@@ -6,21 +9,23 @@ use super::fit::{Fit, Fitter, WIDTHS, widths_in};
 use super::keys::HeavyKey;
 use super::survey::Survey;
 
-/// Number of keys shown.
-const SHOWN: usize = 5;
+/// Number of keys that are reported one by one.
+const MAX_HEAVIEST: usize = 5;
 
-/// Numbers of the advised zone.
+/// The two answers of an advice.
 pub(super) struct Choice {
-    /// Recommended rate and burst.
+    /// Rate and burst that are recommended.
     pub(super) recommended: Fit,
-    /// Alternative with or without the busiest key, if there is one.
+    /// Rate and burst without the busiest key, or with it if the recommended ones are without it.
+    ///
+    /// `None` if there is only one key.
     pub(super) alternative: Option<Fit>,
 }
 
 /// The recommended rates and bursts.
 pub struct Advice {
     pub(super) survey: Survey,
-    /// Number of window widths that the log is long enough for.
+    /// Number of [`WIDTHS`] that the log is long enough for; at least 1.
     pub(super) widths: usize,
     /// Rate and burst that fit all keys.
     pub(super) all: Fit,
@@ -33,7 +38,7 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Finds the rates and bursts; `None` if no request has a key.
+    /// Computes the rates and bursts from all requests of a survey; `None` if no request has a key.
     ///
     /// # Errors
     ///
@@ -47,25 +52,26 @@ impl Advice {
             return Ok(None);
         };
         let mut heaviest = Vec::new();
-        for key in survey.keys.heaviest(SHOWN) {
+        for key in survey.keys.heaviest(MAX_HEAVIEST) {
             let fit = fitter.fit(|slot| slot == key.slot)?;
             heaviest.extend(fit.map(|fit| (key, fit)));
         }
         let busiest = heaviest.first().map(|(key, _)| key);
         let others = busiest.map(|busiest| fitter.fit(|slot| slot != busiest.slot));
-        let of_busiest = busiest.map_or(0, |busiest| busiest.requests);
+        let busiest_requests = busiest.map_or(0, |busiest| busiest.requests);
         Ok(Some(Self {
             all,
             others: others.transpose()?.flatten(),
-            is_dominated: of_busiest > survey.spool.count - of_busiest,
+            // The busiest key against all others together.
+            is_dominated: busiest_requests > survey.spool.count - busiest_requests,
             heaviest,
             widths,
             survey,
         }))
     }
 
-    /// Returns the recommended numbers, and the alternative numbers if there are any.
-    pub(super) fn chosen(&self) -> Choice {
+    /// Returns the recommended rate and burst, and the alternative.
+    pub(super) fn choice(&self) -> Choice {
         let (recommended, alternative) = match self.others {
             Some(others) if self.ignores_busiest() => (others, Some(self.all)),
             others => (self.all, others),

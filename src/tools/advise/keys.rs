@@ -1,23 +1,25 @@
-//! The keys of a log and their requests, in bounded memory.
+//! The keys of a log and the numbers of their requests, in bounded memory.
+//!
+//! Each remembered key has a slot: its number, from 0. The slot of a forgotten key is used again.
 
 use std::cmp::Reverse;
 
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
-use crate::shown;
+use crate::display;
 
-/// A set of keys in bounded memory.
+/// The keys of a log. Above a maximum number of keys, the least recently used one is forgotten.
 ///
-/// If there are too many, the least recently used key is forgotten. If it appears again, it counts
-/// as a new key.
+/// A forgotten key that appears again counts as a new key.
 pub(super) struct Keys {
+    /// Slot of each remembered key.
     slots: LruCache<Box<[u8]>, u32, RandomState>,
     /// Number of requests of the key in each slot.
     requests: Vec<u64>,
-    /// Maximum number of keys.
+    /// Maximum number of remembered keys.
     capacity: usize,
-    /// How often a key was forgotten.
+    /// Number of times that a key was forgotten.
     pub(super) forgotten: u64,
 }
 
@@ -39,8 +41,8 @@ impl Keys {
         }
     }
 
-    /// Returns the slot of a key, and marks the key as the most recently used.
-    pub(super) fn slot(&mut self, key: &[u8]) -> u32 {
+    /// Returns the slot of a key, and marks the key as the most recently used. Adds a new key.
+    pub(super) fn find_or_add(&mut self, key: &[u8]) -> u32 {
         if let Some(slot) = self.slots.get(key) {
             return *slot;
         }
@@ -48,14 +50,15 @@ impl Keys {
             self.requests.push(0);
             u32::try_from(self.requests.len() - 1).unwrap_or(u32::MAX)
         } else {
-            self.forget_one()
+            self.forget_least_recent()
         };
         self.slots.put(key.into(), slot);
         slot
     }
 
     /// Forgets the least recently used key. Returns its slot for reuse.
-    fn forget_one(&mut self) -> u32 {
+    fn forget_least_recent(&mut self) -> u32 {
+        // There is a key: the maximum is at least 1.
         let Some((_, slot)) = self.slots.pop_lru() else {
             return 0;
         };
@@ -76,12 +79,12 @@ impl Keys {
     }
 
     /// Returns the number of slots.
-    pub(super) fn slots(&self) -> usize {
+    pub(super) fn slot_count(&self) -> usize {
         self.requests.len()
     }
 
     /// Returns the number of keys. A key that was forgotten and appeared again counts each time.
-    pub(super) fn number(&self) -> u64 {
+    pub(super) fn key_count(&self) -> u64 {
         self.slots.len() as u64 + self.forgotten
     }
 
@@ -92,7 +95,7 @@ impl Keys {
         all.sort_by_key(|(key, slot)| (Reverse(requests(**slot)), *key));
         let heaviest = all.into_iter().take(count);
         let heaviest = heaviest.map(|(key, slot)| HeavyKey {
-            shown: shown::key(key),
+            shown: display::key(key),
             requests: requests(*slot),
             slot: *slot,
         });
@@ -105,16 +108,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recently_used_key_makes_room_for_another() {
+    fn the_least_recently_used_key_is_forgotten_for_another() {
         let mut keys = Keys::new(3);
         for nth in 0..1_000u64 {
-            let slot = keys.slot(b"heavy");
+            let slot = keys.find_or_add(b"heavy");
             assert_eq!(keys.count(slot), nth == 0);
-            let slot = keys.slot(nth.to_string().as_bytes());
+            let slot = keys.find_or_add(nth.to_string().as_bytes());
             assert!(keys.count(slot));
         }
         assert_eq!(
-            (keys.slots(), keys.number(), keys.forgotten),
+            (keys.slot_count(), keys.key_count(), keys.forgotten),
             (3, 1_001, 998)
         );
         let heaviest = keys.heaviest(2);

@@ -1,17 +1,21 @@
 //! Sorts a nearly ordered sequence by time, in bounded memory.
+//!
+//! Items are held until no earlier one can follow. Here an item is a request of a log.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Maximum delay of a line, in nanoseconds. Servers write a line when the response has ended.
+/// Maximum delay of a line after its request arrived, in nanoseconds.
+///
+/// Servers write a line when the response has ended, so lines are not in order of arrival.
 pub(super) const MAX_DELAY: u64 = 60 * 1_000_000_000;
-/// Maximum number of held lines. At this number the first one is taken.
+/// Number of held items at which the first one is taken, although an earlier one may follow.
 const MAX_HELD: usize = 1 << 20;
 
-/// Sorts items that are nearly in order of time, in bounded memory.
+/// Items that are nearly in order of time, held until their order is known.
 #[derive(Default)]
 pub(super) struct Order<T: Ord> {
-    /// Held items by time and number, so that items of the same time stay in their order.
+    /// Held items by time and number. Items of the same time stay in the order of their numbers.
     held: BinaryHeap<Reverse<(u64, u64, T)>>,
     /// Number of items added.
     count: u64,
@@ -36,14 +40,14 @@ impl<T: Copy + Ord> Order<T> {
         self.latest = self.latest.max(time);
     }
 
-    /// Takes the first item and its time, if no earlier one can follow or too many items are held.
+    /// Takes the first item and its time, if no earlier one can follow or [`MAX_HELD`] are held.
     pub(super) fn take_in_order(&mut self) -> Option<(u64, T)> {
         let due = self.latest.saturating_sub(MAX_DELAY);
         let Reverse((first, ..)) = self.held.peek()?;
         (*first <= due || self.held.len() >= MAX_HELD).then(|| self.take())?
     }
 
-    /// Takes the first item and its time.
+    /// Takes the first item and its time. For the end of the sequence.
     pub(super) fn take(&mut self) -> Option<(u64, T)> {
         let Reverse((time, _, item)) = self.held.pop()?;
         self.last_taken = time;
@@ -57,7 +61,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn ordered(times: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
+    /// Sorts items of these times. Returns their times and numbers, and how many were too late.
+    fn sort(times: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, u64) {
         let (mut order, mut out) = (Order::default(), Vec::new());
         for (number, time) in times.into_iter().enumerate() {
             order.put(time, number as u64);
@@ -69,7 +74,7 @@ mod tests {
 
     #[test]
     fn items_are_sorted_and_equal_ones_keep_their_order() {
-        let (out, late) = ordered([5, 3, 3, 9, 4, 9, 1].map(|time| time * SECOND));
+        let (out, late) = sort([5, 3, 3, 9, 4, 9, 1].map(|time| time * SECOND));
         let numbers: Vec<u64> = out.iter().map(|(_, number)| *number).collect();
         assert_eq!(numbers, [6, 1, 2, 4, 0, 3, 5]);
         assert!(out.is_sorted_by_key(|(time, _)| *time));
@@ -77,17 +82,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_late_is_counted_and_goes_next() {
-        let (out, late) = ordered([0, 100, 161, 30, 101].map(|time| time * SECOND));
+    fn an_item_that_is_too_late_is_counted_and_taken_next() {
+        let (out, late) = sort([0, 100, 161, 30, 101].map(|time| time * SECOND));
         assert_eq!(late, 1);
         let expected = [(0, 0), (100, 1), (100, 3), (101, 4), (161, 2)];
         assert_eq!(out, expected.map(|(time, number)| (time * SECOND, number)));
     }
 
     #[test]
-    fn no_more_than_so_many_are_held_back() {
+    fn a_bounded_number_of_items_is_held() {
         let mut order = Order::default();
         let mut taken = Vec::new();
+        // Returns the number of items taken so far, and the last of them.
         let mut put = |order: &mut Order<()>, time| {
             order.put(time, ());
             taken.extend(std::iter::from_fn(|| order.take_in_order()));

@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use testing::{cases, text};
 
-use super::{Advice, Survey, read, report, toml};
+use super::{Advice, Survey, read, report, toml_to_paste};
 
 /// Returns the advice for a log, with only three keys remembered at once.
 fn advice(log: &str) -> Option<Advice> {
@@ -18,11 +18,12 @@ fn advice(log: &str) -> Option<Advice> {
     Advice::new(survey).unwrap()
 }
 
-fn holds(log: &str) -> Result<(), TestCaseError> {
+/// Checks that the lines to paste are part of the report, and valid in a file.
+fn check_advice(log: &str) -> Result<(), TestCaseError> {
     let Some(advice) = advice(log) else {
         return Ok(());
     };
-    let toml = toml(&advice);
+    let toml = toml_to_paste(&advice);
     prop_assert!(report(&advice).contains(&toml));
     let file = format!(
         "[origins.a]\nservers = [\"http://a\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n{toml}"
@@ -32,24 +33,24 @@ fn holds(log: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Lines of CSV with a time and one of six keys. Most times are within 8 seconds.
 fn line() -> impl Strategy<Value = String> {
-    let near = (0..200u64).prop_map(|at| at * 37_000_000);
-    let any = any::<u64>();
-    let at = prop_oneof![20 => near, 1 => any];
-    (at, 0..6u8)
-        .prop_map(|(at, key)| format!("{}.{:09},{key}", at / 1_000_000_000, at % 1_000_000_000))
+    let near = (0..200u64).prop_map(|steps| steps * 37_000_000);
+    let nanos = prop_oneof![20 => near, 1 => any::<u64>()];
+    let time = nanos.prop_map(|it| format!("{}.{:09}", it / 1_000_000_000, it % 1_000_000_000));
+    (time, 0..6u8).prop_map(|(time, key)| format!("{time},{key}"))
 }
 
 proptest! {
     #![proptest_config(cases(8, 2048))]
 
     #[test]
-    fn any_requests_give_lines_that_are_valid(lines in prop::collection::vec(line(), 1..150)) {
-        holds(&lines.join("\n"))?;
+    fn any_requests_give_valid_lines_to_paste(lines in prop::collection::vec(line(), 1..150)) {
+        check_advice(&lines.join("\n"))?;
     }
 
     #[test]
-    fn whatever_is_read_it_does_not_panic(lines in prop::collection::vec(text("traces"), 1..20)) {
-        holds(&lines.join("\n"))?;
+    fn any_text_is_read_without_a_panic(lines in prop::collection::vec(text("traces"), 1..20)) {
+        check_advice(&lines.join("\n"))?;
     }
 }

@@ -21,8 +21,8 @@ use crate::trace::{each_request, is_file, open};
 ///
 /// Returns an error if the survey cannot store more.
 pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Result<u64> {
-    let mut logs = each_once(logs);
-    logs.sort_by_cached_key(|log| begin(log, form));
+    let mut logs = without_duplicates(logs);
+    logs.sort_by_cached_key(|log| first_time(log, form));
     let (mut read, mut bad) = (0, 0);
     for log in logs {
         let mut trace = match open(log, form) {
@@ -32,6 +32,7 @@ pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Re
                 continue;
             }
         };
+        // If a log cannot be read to its end, this is reported, and the rest counts.
         each_request(log, &mut trace, &mut bad, |line| {
             read += 1;
             survey.add(line)
@@ -47,16 +48,16 @@ pub fn read(logs: &[PathBuf], form: Option<Form>, survey: &mut Survey) -> io::Re
 
 /// Returns the time of the first request of a log; `None` if it is not known.
 ///
-/// A pipe can be opened only once, so its start is not known. It is read first.
-fn begin(log: &Path, form: Option<Form>) -> Option<Moment> {
+/// A pipe can be opened only once, so its first request is not known. It is read before the files.
+fn first_time(log: &Path, form: Option<Form>) -> Option<Moment> {
     let mut trace = is_file(log).then(|| open(log, form).ok())??;
     trace.first_time().ok()?
 }
 
 /// Returns the logs without duplicates.
 ///
-/// `access.log *.log` names a log twice, and its requests would count twice.
-fn each_once(logs: &[PathBuf]) -> Vec<&Path> {
+/// In `access.log *.log`, a log is named twice. Its requests must not count twice.
+fn without_duplicates(logs: &[PathBuf]) -> Vec<&Path> {
     let mut known = HashSet::new();
     let is_new = |log: &&Path| {
         let file = is_file(log).then(|| fs::canonicalize(log).ok()).flatten();

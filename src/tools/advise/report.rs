@@ -1,4 +1,4 @@
-//! Formats the advice as text for people.
+//! Formats the advice as text: the lines to paste, a table of the busiest keys, and notes.
 
 use std::fmt::Write;
 
@@ -8,16 +8,16 @@ use jiff::tz::Offset;
 use limit::Moment;
 
 use super::advice::Advice;
-use super::enough::caution;
+use super::caution::caution;
 use super::fit::{Fit, WIDTHS};
 use super::gate::gate_fields;
-use super::paste::toml;
+use super::paste::toml_to_paste;
 use super::survey::Survey;
-use crate::shown::{percent, share};
+use crate::display::{percent, share};
 
-/// Earliest time of a trace that is taken as a date: the year 2001.
+/// Earliest time of a trace that counts as a date: in 2001, in nanoseconds since 1970.
 ///
-/// Earlier times are relative to the start of the trace.
+/// Smaller numbers are times since the start of the trace.
 const EARLIEST_DATE: u64 = 1_000_000_000_000_000_000;
 
 /// Returns the complete advice.
@@ -31,19 +31,19 @@ pub fn report(advice: &Advice) -> String {
         "Paste this at the end of a gateway.toml, below the route to limit"
     };
     let _ = write!(text, "\n{target}:\n\n");
-    text.push_str(&toml(advice));
+    text.push_str(&toml_to_paste(advice));
     if let Some(fields) = gate_fields(survey) {
         text.push_str("\nFor a gate in front of the origin, in its table:\n\n[origins.NAME]\n");
         text.push_str(&fields);
     }
-    table(&mut text, advice);
-    notes(&mut text, survey);
+    add_table(&mut text, advice);
+    add_notes(&mut text, survey);
     text
 }
 
 // Writing to a String cannot fail, here and below.
 
-/// Returns the first line: which keys made how many of the requests.
+/// Returns the first line: the busiest key, and its share of the requests.
 pub(super) fn headline(advice: &Advice) -> String {
     let Some(key) = advice.busiest() else {
         return String::new();
@@ -55,7 +55,7 @@ pub(super) fn headline(advice: &Advice) -> String {
 /// Returns the basis of the advice: numbers of requests and keys, and the duration.
 pub(super) fn basis(survey: &Survey) -> String {
     let count = survey.spool.count;
-    let keys = survey.keys.number();
+    let keys = survey.keys.key_count();
     let (first, last) = survey.spool.span();
     let is_trace = survey.form == Some(Form::Csv);
     let [first_offset, last_offset] = survey.utc_offsets.unwrap_or_default();
@@ -71,7 +71,7 @@ pub(super) fn basis(survey: &Survey) -> String {
 }
 
 /// Adds the busiest keys, with the rate and burst that fit each.
-fn table(text: &mut String, advice: &Advice) {
+fn add_table(text: &mut String, advice: &Advice) {
     let survey = &advice.survey;
     let widths = &WIDTHS[..advice.widths];
     let _ = write!(text, "\n{:<40}{:>10}{:>10}", "", "requests", "of all");
@@ -80,7 +80,7 @@ fn table(text: &mut String, advice: &Advice) {
     }
     let _ = writeln!(text, "{:>12}{:>8}", "rate", "burst");
     let all = survey.spool.count;
-    let mut row = |name: &str, requests: u64, fit: Fit| {
+    let mut add_row = |name: &str, requests: u64, fit: Fit| {
         let part = percent(share(requests, all));
         let _ = write!(text, "{name:<40}{requests:>10}{part:>10}");
         let Fit { peaks, rate, burst } = fit;
@@ -89,13 +89,13 @@ fn table(text: &mut String, advice: &Advice) {
         }
         let _ = writeln!(text, "{:>12}{burst:>8}", rate.to_string());
     };
-    row("all keys", all, advice.all);
+    add_row("all keys", all, advice.all);
     if let (Some(busiest), Some(others)) = (advice.busiest(), advice.others) {
         let name = format!("without {}", busiest.shown);
-        row(&name, all - busiest.requests, others);
+        add_row(&name, all - busiest.requests, others);
     }
     for (key, fit) in &advice.heaviest {
-        row(&key.shown, key.requests, *fit);
+        add_row(&key.shown, key.requests, *fit);
     }
     text.push_str(
         "(The most requests of one key within each window, and the rate and burst at which none of them waits or is rejected.)\n",
@@ -103,7 +103,7 @@ fn table(text: &mut String, advice: &Advice) {
 }
 
 /// Adds notes about the log and about lines that were left out.
-fn notes(text: &mut String, survey: &Survey) {
+fn add_notes(text: &mut String, survey: &Survey) {
     if survey.spool.is_coarse {
         text.push_str(
             "The log has whole seconds: requests of one second count as simultaneous, so the burst may be larger\n\
@@ -147,6 +147,7 @@ fn notes(text: &mut String, survey: &Survey) {
             let _ = writeln!(text, "{count} {what}");
         }
     }
+    // If few requests are late, the error is small.
     if late > survey.spool.count / 100 {
         text.push_str(
             "The numbers above may be wrong: sort the log by time first. If it begins with the newest line, use\n\
@@ -168,7 +169,9 @@ fn notes(text: &mut String, survey: &Survey) {
     }
 }
 
-/// Formats a time by the log's clock, or in seconds if a trace starts at zero.
+/// Formats a time as date and time by the log's clock.
+///
+/// A time of a trace that starts at zero is shown in seconds.
 fn show_time(time: Moment, utc_offset: i32, is_trace: bool) -> String {
     let nanos = i128::from(time.as_nanos());
     let offset = Offset::from_seconds(utc_offset).unwrap_or(Offset::UTC);

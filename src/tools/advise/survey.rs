@@ -1,4 +1,7 @@
 //! Counts the requests of logs by key, and the load on the origin.
+//!
+//! `keys` counts the keys, `spool` stores the requests in order of time, and `origin_load` measures
+//! the load. A slot is the number of a key in `keys`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,7 +14,7 @@ use super::order::Order;
 use super::origin_load::OriginLoad;
 use super::spool::{Event, Spool};
 
-/// Prefix length to which IPv6 addresses in keys are truncated; a zone's default.
+/// Prefix length to which IPv6 addresses in keys are truncated: the default of a zone.
 const IPV6_PREFIX: u8 = 64;
 
 /// Maximum number of requests with a key.
@@ -21,8 +24,9 @@ const MAX_REQUESTS: u64 = 250_000_000;
 
 /// Counts of the requests of logs.
 pub struct Survey {
+    /// Makes the keys of requests for which the log has none.
     pub(super) template: KeyTemplate,
-    /// Name of the zone whose keys are counted.
+    /// Name of the zone whose keys are counted; `None`: only the template makes keys.
     pub(super) zone: Option<String>,
     /// The zone, if it is from a file.
     file_zone: Option<Box<config::Zone>>,
@@ -37,6 +41,7 @@ pub struct Survey {
     pub(super) missing_variables: BTreeSet<String>,
     /// Number of requests without a key.
     pub(super) keyless: u64,
+    /// Slots of the requests that are not counted yet: an earlier request may still follow.
     pub(super) order: Order<u32>,
     /// Format of the first log that could be read.
     pub form: Option<Form>,
@@ -89,7 +94,7 @@ impl Survey {
         self.file_zone.is_some()
     }
 
-    /// Returns the variables of the key that the logs do not contain.
+    /// Formats the variables of the key that the logs do not contain, as a list.
     pub fn missing_variables(&self) -> String {
         let names = self.missing_variables.iter();
         let names: Vec<String> = names.map(|name| format!("${name}")).collect();
@@ -98,7 +103,7 @@ impl Survey {
 
     /// Returns whether no request had a key.
     pub fn is_keyless(&self) -> bool {
-        self.keys.slots() == 0
+        self.keys.slot_count() == 0
     }
 
     /// Adds a request of a log.
@@ -119,7 +124,7 @@ impl Survey {
             return Ok(());
         }
         let time = line.time.as_nanos();
-        let slot = self.keys.slot(&short_key(&self.key));
+        let slot = self.keys.find_or_add(&short_key(&self.key));
         self.load.close_old_seconds(time);
         let remaining = self.remaining.checked_sub(1);
         self.remaining = remaining.ok_or_else(|| {
@@ -193,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_of_too_many_requests_is_an_error() {
+    fn more_than_the_maximum_of_requests_is_an_error() {
         let template = "$remote_addr".parse().unwrap();
         let mut survey = Survey::new(template, 1000).unwrap();
         survey.remaining = 2;

@@ -1,12 +1,13 @@
 //! `drip demo`: shows live what the gateway does.
 //!
 //! One process runs the gateway, a sample origin and clients. The clients and the origin count
-//! the requests; the numbers do not come from the gateway.
+//! the requests; the numbers do not come from the gateway. A scene is what the clients do, and what
+//! the terminal shows: `smooth` or `fair`. `stage` runs it.
 
+mod config_file;
 mod crowd;
 mod fair;
 mod origin;
-mod own_file;
 mod pace;
 mod picture;
 mod smooth;

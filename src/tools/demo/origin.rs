@@ -1,4 +1,4 @@
-//! The sample origin of the demo.
+//! The sample origin of the demo: a server that answers every request, and counts them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use super::tally::Tally;
 /// The `User-Agent` that marks the demo's own requests.
 ///
 /// The origin uses it to ignore requests of other clients.
-pub(super) const CROWD: &str = "drip-demo";
+pub(super) const DEMO_AGENT: &str = "drip-demo";
 
 /// Serves the sample origin on its own thread.
 pub(super) fn listen(address: SocketAddr, tally: Tally) -> io::Result<Server> {
@@ -32,10 +32,11 @@ pub(super) fn listen(address: SocketAddr, tally: Tally) -> io::Result<Server> {
     Ok(http.bind(address)?.run())
 }
 
+/// Counts a request and answers it.
 async fn answer(request: HttpRequest, tally: Data<Tally>) -> HttpResponse {
     let now = clock::now();
     let agent = request.headers().get(USER_AGENT);
-    tally.with(|counts| counts.record_reached(now, agent.is_some_and(|agent| agent == CROWD)));
+    tally.with(|counts| counts.record_reached(now, agent.is_some_and(|agent| agent == DEMO_AGENT)));
     HttpResponse::Ok()
         .content_type("text/plain; charset=utf-8")
         .body("Hello from the sample origin\n")

@@ -1,4 +1,4 @@
-//! The rate and burst that the demo shows.
+//! The rate and burst that the scene `smooth` shows.
 
 use config::Settings;
 use limit::Rate;

@@ -1,4 +1,6 @@
 //! Draws the lines of the scene `smooth`.
+//!
+//! `Picture`, `say` and `milliseconds` are also used by the scene `fair`.
 
 use std::env;
 use std::fmt::Display;
@@ -7,8 +9,8 @@ use std::io::{self, IsTerminal, Write as _};
 use super::pace::Pace;
 use super::tally::Second;
 
-/// Width of the bar of waiting requests, in columns.
-const WIDTH: usize = 10;
+/// Width of the bar of waiting requests, in characters.
+const BAR_WIDTH: usize = 10;
 
 /// The names of the columns.
 pub(super) const HEADING: &str =
@@ -20,6 +22,7 @@ pub(super) struct Picture {
     pub(super) colours: bool,
 }
 
+/// Colours, with their numbers in escape sequences of terminals.
 #[derive(Clone, Copy)]
 enum Colour {
     Red = 31,
@@ -31,9 +34,9 @@ enum Colour {
 impl Picture {
     /// Returns a picture with colours if standard output is a terminal and `NO_COLOR` is not set.
     pub(super) fn of_stdout() -> Self {
-        let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
-            colours: io::stdout().is_terminal() && !plain,
+            colours: io::stdout().is_terminal() && !is_plain,
         }
     }
 
@@ -43,7 +46,7 @@ impl Picture {
         format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends\n")
     }
 
-    /// Formats the line of one second.
+    /// Formats the line of one second. `number`: the number of the second, from 1.
     pub(super) fn line(self, number: u64, second: &Second, pace: Pace) -> String {
         let arrivals = self.paint(Colour::Yellow, sparkline(&second.sent));
         let departures = self.paint(Colour::Green, sparkline(&second.reached));
@@ -72,7 +75,7 @@ impl Picture {
         self.paint(Colour::Cyan, format!("      {text}"))
     }
 
-    /// Formats `text` about a number that should be zero.
+    /// Paints `text`, which is about `number`, if the number is not zero as it should be.
     pub(super) fn warn(self, number: u32, text: String) -> String {
         if number > 0 {
             self.paint(Colour::Red, text)
@@ -81,6 +84,7 @@ impl Picture {
         }
     }
 
+    /// Adds a colour to a text, if the picture has colours.
     fn paint(self, colour: Colour, text: String) -> String {
         if self.colours {
             format!("\x1b[{}m{text}\x1b[0m", colour as u8)
@@ -90,19 +94,19 @@ impl Picture {
     }
 }
 
-/// Draws one bar for each number, from one up to eight and more.
+/// Draws one bar for each number. The highest bar stands for eight or more.
 fn sparkline(numbers: &[u32]) -> String {
     const BARS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let bar = |number: &u32| BARS[usize::try_from(*number).map_or(8, |it| it.min(8))];
+    let bar = |number: &u32| BARS[usize::try_from(*number).map_or(8, |index| index.min(8))];
     numbers.iter().map(bar).collect()
 }
 
-/// Draws a bar for `waiting` of `burst`. Even a single waiting request is visible.
+/// Draws a bar that is filled by the share of `waiting` in `burst`, rounded up.
 fn bar(waiting: usize, burst: u32) -> String {
     let burst = usize::try_from(burst).unwrap_or(usize::MAX).max(1);
-    let filled = waiting.min(burst).saturating_mul(WIDTH).div_ceil(burst);
-    let filled = filled.min(WIDTH);
-    "█".repeat(filled) + &"░".repeat(WIDTH - filled)
+    let filled = waiting.min(burst).saturating_mul(BAR_WIDTH).div_ceil(burst);
+    let filled = filled.min(BAR_WIDTH);
+    "█".repeat(filled) + &"░".repeat(BAR_WIDTH - filled)
 }
 
 /// Writes a line to standard output.

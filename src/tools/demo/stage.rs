@@ -1,4 +1,7 @@
-//! Shared parts of the scenes: a gateway in this process, interrupts, and the clock of a scene.
+//! Runs the gateway, the origin and a scene together, until a scene ends or is interrupted.
+//!
+//! A scene is one of the demonstrations, `smooth` or `fair`. It has a clock that counts tenths of a
+//! second. A gateway is in force from the moment at which it serves requests with its file.
 
 use std::io;
 use std::sync::Arc;
@@ -13,22 +16,22 @@ use limit::Moment;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::config_file::ConfigFile;
 use super::origin;
-use super::own_file::OwnFile;
 use super::tally::{TENTH, TENTHS, Tally};
 
-/// Receives each gateway that comes into force.
+/// Receives each gateway that comes into force: at the start, and when the file was saved.
 pub(super) type InForce = watch::Receiver<Option<Arc<Gateway>>>;
 
 /// Runs the gateway, the origin and a scene until the scene ends or is interrupted.
 ///
-/// The scene begins when the gateway is in force. `tally`: the counts of the origin.
+/// The scene begins when the gateway is in force. `tally`: the counts to which the origin adds.
 ///
 /// # Errors
 ///
 /// Returns an error if the gateway cannot be started, and the errors of the scene.
 pub(super) async fn play<S: Future<Output = io::Result<()>>>(
-    file: &OwnFile,
+    file: &ConfigFile,
     tally: Tally,
     scene: impl FnOnce(InForce) -> S,
 ) -> io::Result<()> {
@@ -44,7 +47,7 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
     let tokens = AdminTokens::from_environment().map_err(io::Error::other)?;
     let mut signals = Signals::listen()?;
     let (gateway_sender, mut in_force) = watch::channel(None);
-    let shown = async {
+    let scene = async {
         if in_force.wait_for(Option::is_some).await.is_err() {
             // The gateway has ended, and reports the reason itself.
             std::future::pending::<()>().await;
@@ -54,15 +57,15 @@ pub(super) async fn play<S: Future<Output = io::Result<()>>>(
     // An interrupted gateway would drain its queues. The demo does not need those answers, so the
     // scene ends first.
     tokio::select! {
-        () = interrupted(&mut signals) => Ok(()),
+        () = wait_for_stop(&mut signals) => Ok(()),
         // Boxed, because the future is large.
         served = Box::pin(server::serve(loaded, tokens, gateway_sender)) => served,
-        shown = shown => shown,
+        ended = scene => ended,
     }
 }
 
-/// Waits for a signal that stops the program.
-async fn interrupted(signals: &mut Signals) {
+/// Waits for a signal that stops the program. Ignores other signals.
+async fn wait_for_stop(signals: &mut Signals) {
     while signals.next().await != SignalRequest::Stop {}
 }
 
@@ -79,6 +82,7 @@ pub(super) async fn next_gateway(in_force: &mut InForce) -> Arc<Gateway> {
 /// The clock of a scene: its tenths of a second, counted from the start.
 pub(super) struct SceneClock {
     ticks: Interval,
+    /// Start of the scene.
     pub(super) began: Moment,
     /// Number of seconds that have ended.
     pub(super) seconds: u64,

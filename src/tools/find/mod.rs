@@ -1,4 +1,5 @@
 //! `drip find`: raises a limit of an origin until its objective breaks, and reports its capacity.
+//! An objective is, for example, that 95 % of the responses take less than 400 ms.
 //!
 //! The experiment runs in the gateway. This command starts it, renews it every second, and prints
 //! its steps. If the command ends for any reason, the gateway ends the experiment and applies the
@@ -19,13 +20,12 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 pub use self::arguments::FindArguments;
-use crate::admin_client::{AdminError, Client};
+use crate::admin_client::{AdminError, Client, list};
 use crate::output::{complain, write};
-use crate::shown::list;
 
 /// Interval at which the experiment is renewed.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// A gateway that has not answered for this long has ended the experiment.
+/// Silence of the gateway after which it has ended the experiment, because nothing renewed it.
 const LOST_AFTER: Duration = Duration::from_secs(15);
 /// Silence of the gateway after which the command prints a warning on a terminal.
 const SILENT_AFTER: Duration = Duration::from_secs(3);
@@ -34,8 +34,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(3);
 ///
 /// Succeeds if a limit was found, or if the highest requested limit held.
 pub fn find(options: &FindArguments) -> ExitCode {
-    let found = actix_rt::System::new().block_on(run(options));
-    match found {
+    match actix_rt::System::new().block_on(run(options)) {
         Ok(is_found) => ExitCode::from(u8::from(!is_found)),
         Err(error) => {
             complain(format_args!("drip find: {error}"));
@@ -55,7 +54,10 @@ async fn run(options: &FindArguments) -> io::Result<bool> {
         io::Error::other(format!("cannot start the experiment at {admin}: {error}"))
     })?;
     let followed = follow(options, &client, &mut signals, &mut experiment).await;
-    if let (Err(error), true, true) = (&followed, is_running(&experiment), options.json) {
+    if let Err(error) = &followed
+        && is_running(&experiment)
+        && options.json
+    {
         let incomplete = format!("# incomplete: {error}");
         experiment["lines"] = json!([incomplete]);
         print_json(&experiment)?;
@@ -89,9 +91,10 @@ async fn follow(
             () = sleep(INTERVAL) => false,
         };
         if is_stopped {
-            // If this fails, the gateway ends the experiment because nothing renews it.
-            let (path, id) = (options.path(), renewal.clone());
-            let _ended = client.send::<Value>(Method::DELETE, &path, id).await;
+            // If this fails, the gateway ends the experiment because nothing renews it. The renewal
+            // below then reads the result of the ended experiment.
+            let (path, body) = (options.path(), renewal.clone());
+            let _ended = client.send::<Value>(Method::DELETE, &path, body).await;
             sleep(INTERVAL).await;
         }
         let path = options.path();
@@ -105,7 +108,7 @@ async fn follow(
             Err(error) => error,
         };
         let silence = clock::now().since(last_renewed);
-        if is_unknown(&error) {
+        if has_lost_experiment(&error) {
             return Err(io::Error::other(format!(
                 "the gateway no longer has this experiment: {error}"
             )));
@@ -137,9 +140,9 @@ fn text(value: &Value) -> Plain {
 }
 
 /// Returns whether the gateway works but no longer has the experiment.
-fn is_unknown(error: &AdminError) -> bool {
-    let unknown = [StatusCode::NOT_FOUND, StatusCode::CONFLICT];
-    error.status.is_some_and(|it| unknown.contains(&it))
+fn has_lost_experiment(error: &AdminError) -> bool {
+    let statuses = [StatusCode::NOT_FOUND, StatusCode::CONFLICT];
+    error.status.is_some_and(|it| statuses.contains(&it))
 }
 
 /// Prints the steps that ended since the last call. Returns the number of steps printed so far.
@@ -151,7 +154,7 @@ fn print_steps(options: &FindArguments, experiment: &Value, printed: usize) -> i
     Ok(steps.len())
 }
 
-/// Prints the result. Returns whether there is one.
+/// Prints the result of an ended experiment. Returns whether it found a limit.
 fn print_end(options: &FindArguments, experiment: &Value) -> io::Result<bool> {
     if options.json {
         print_json(experiment)?;
@@ -164,7 +167,9 @@ fn print_end(options: &FindArguments, experiment: &Value) -> io::Result<bool> {
     Ok(matches!(outcome, Some("found" | "at_least")))
 }
 
-/// Prints the complete state. JSON escapes control characters below U+0020 in strings.
-fn print_json(what: &Value) -> io::Result<()> {
-    write(&format!("{what:#}\n"))
+/// Prints the complete state of the experiment.
+///
+/// JSON escapes the control characters below U+0020, which could control a terminal.
+fn print_json(experiment: &Value) -> io::Result<()> {
+    write(&format!("{experiment:#}\n"))
 }

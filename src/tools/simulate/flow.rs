@@ -1,4 +1,6 @@
 //! Counts requests over time, and draws the counts.
+//!
+//! `timeline` keeps the counts in columns, and `chart` draws lines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,44 +11,48 @@ use limit::to_float;
 use super::chart::{self, Line, Panel};
 use super::timeline::{Column, Timeline};
 
-/// Initial width of a timeline column: one millisecond, in nanoseconds.
-const FINEST: u64 = 1_000_000;
+/// Initial width of a column: one millisecond, in nanoseconds.
+const INITIAL_WIDTH: u64 = 1_000_000;
 
 /// Counts of requests over time.
 pub(super) struct Flow {
     timeline: Timeline,
-    /// Departure of each waiting request: the instant, and whether it is let through.
+    /// End of the wait of each waiting request, the earliest first.
+    ///
+    /// An entry is the instant in nanoseconds, and whether the request is let through then.
     waiting: BinaryHeap<Reverse<(u64, bool)>>,
+    /// Latest arrival or end of a wait, in nanoseconds.
     end: u64,
 }
 
 impl Flow {
     pub(super) fn new() -> Self {
         Self {
-            timeline: Timeline::new(FINEST),
+            timeline: Timeline::new(INITIAL_WIDTH),
             waiting: BinaryHeap::new(),
             end: 0,
         }
     }
 
+    /// Counts a request. Requests must be added in order of time.
     pub(super) fn add(&mut self, outcome: &Outcome) {
         let now = outcome.time.as_nanos();
-        self.drain(now);
+        self.end_waits(now);
         self.end = self.end.max(now);
-        let (until, is_passed) = (outcome.ended().as_nanos(), outcome.departure.is_some());
+        let (wait_end, is_passed) = (outcome.ended().as_nanos(), outcome.departure.is_some());
         let column = self.timeline.column(now);
         column.arrived += 1;
-        if until > now {
+        if wait_end > now {
             column.joined += 1;
-            self.waiting.push(Reverse((until, is_passed)));
+            self.waiting.push(Reverse((wait_end, is_passed)));
             column.deepest = column.deepest.max(self.waiting.len() as u64);
         } else {
             count_end(column, is_passed);
         }
     }
 
-    /// Counts the waiting requests that are due by `now` as let through or rejected.
-    fn drain(&mut self, now: u64) {
+    /// Counts the requests whose wait ends by `now`, in nanoseconds, as let through or rejected.
+    fn end_waits(&mut self, now: u64) {
         while let Some(Reverse((due, is_passed))) = self.waiting.peek().copied()
             && due <= now
         {
@@ -59,9 +65,9 @@ impl Flow {
         }
     }
 
-    /// Ends the trace: all waiting requests depart.
+    /// Ends the trace: the waits of all requests end.
     pub(super) fn end(&mut self) {
-        self.drain(u64::MAX);
+        self.end_waits(u64::MAX);
     }
 
     /// Draws requests per second, waiting requests, and running totals.
@@ -94,11 +100,13 @@ impl Flow {
     /// Returns a count as requests per second, in columns of which most contain some requests.
     fn rate(&self, count: impl Fn(&Column) -> u64) -> Line {
         let arrived: u64 = self.timeline.columns.iter().map(|it| it.arrived).sum();
-        let columns = usize::try_from(arrived / 3).unwrap_or(usize::MAX);
-        let coarse = self.timeline.coarser(columns.clamp(8, 120));
+        // At least three requests in each on average, but between 8 and 120 columns.
+        let max_columns = usize::try_from(arrived / 3).unwrap_or(usize::MAX);
+        let coarse = self.timeline.coarser(max_columns.clamp(8, 120));
         let width = seconds(coarse.width);
         let columns = coarse.columns.iter();
         let rates = columns.map(|column| to_float(count(column)) / width);
+        // After the last column the line goes down to zero.
         Line::new(rates.chain([0.0]), width)
     }
 
@@ -133,6 +141,7 @@ fn count_end(column: &mut Column, is_passed: bool) {
     }
 }
 
+/// Converts nanoseconds to seconds.
 fn seconds(nanos: u64) -> f64 {
     to_float(nanos) / 1e9
 }
@@ -144,7 +153,7 @@ mod tests {
     use limit::{Excess, Moment};
 
     #[test]
-    fn those_who_wait_are_counted_until_they_leave() {
+    fn requests_are_counted_as_waiting_until_their_wait_ends() {
         let mut flow = Flow::new();
         let second = |second: u64| Moment::from_nanos(second * 1_000_000_000);
         for departure in [Some(0), Some(10), Some(20), None] {
@@ -158,9 +167,9 @@ mod tests {
         }
         flow.end();
         let depth = flow.depth();
-        let at = |time: f64| depth.at(time);
         // The times are exact to one column: about 16 ms for 20 seconds.
-        let depths = [0.0, 5.0, 9.9, 10.1, 19.9, 20.1].map(|time| at(time).to_string());
+        let times = [0.0, 5.0, 9.9, 10.1, 19.9, 20.1];
+        let depths = times.map(|time| depth.at(time).to_string());
         assert_eq!(depths, ["2", "2", "2", "1", "1", "0"]);
         let departed = flow.total(|column| column.departed).at(20.1).to_string();
         let rejected = flow.total(|column| column.rejected).at(20.1).to_string();

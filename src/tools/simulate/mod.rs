@@ -1,5 +1,9 @@
 //! `drip simulate`: replays a trace of requests against a configuration file.
+//!
+//! `gateway::replay` decides the requests, in simulated time. This module prints a row for each, or
+//! a summary, and draws a picture.
 
+mod arguments;
 mod chart;
 mod flow;
 mod pending;
@@ -9,46 +13,23 @@ mod timeline;
 
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Args;
 use config::Origin;
-use gateway::replay::{Form, Line, Simulator, Trace};
+use gateway::replay::{Line, Simulator, Trace};
 use gateway::server::file_name;
 
+pub use self::arguments::SimulateArguments;
 use self::flow::Flow;
 use self::pending::{MAX_BYTES, NamedRequest, Pending};
 use self::rows::Rows;
 use self::summary::Summary;
-use super::trace::{each_request, form, open, svg};
 use crate::learned_costs;
 use crate::output::{complain, exit_code, print};
+use crate::trace::{each_request, open};
 
-/// The arguments of `drip simulate` besides its file.
-#[derive(Debug, Args)]
-pub struct SimulateArguments {
-    /// Print how many requests are delayed and rejected, and of which keys [default on a terminal]
-    #[arg(long)]
-    summary: bool,
-    /// Print a line of CSV for each request [default into a pipe or file]
-    #[arg(long, conflicts_with = "summary")]
-    rows: bool,
-    /// Draw arrivals, waiting requests and departures over time
-    #[arg(long, value_name = "FILE.svg", value_parser = svg())]
-    plot: Option<PathBuf>,
-    /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx
-    /// [default: detected from the first lines]
-    #[arg(long, value_name = "FORMAT", value_parser = form())]
-    format: Option<Form>,
-    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log of drip, nginx, Apache,
-    /// HAProxy, Caddy, Traefik or an ALB; plain or compressed by gzip; - for standard input
-    trace: PathBuf,
-}
-
-/// Replays a trace against `file`.
-///
-/// Prints a line for each request, or a summary.
+/// Replays a trace against `file`. Prints a row for each request, or a summary.
 pub fn simulate(file: &Path, arguments: &SimulateArguments) -> ExitCode {
     let settings = match config::load(file) {
         Ok(settings) => settings,
@@ -112,20 +93,20 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Replays all lines. `trace`: name of the file in messages.
+    /// Replays all lines, and counts or prints their requests. `trace`: the name in messages.
     fn run(&mut self, trace: &Path, mut lines: Trace) -> io::Result<()> {
         if let Some(rows) = &mut self.rows {
-            rows.begin()?;
+            rows.write_header()?;
         }
         let mut bad = 0;
         let is_complete = each_request(trace, &mut lines, &mut bad, |line| self.submit(line))?;
         (self.bad, self.is_incomplete) = (bad, !is_complete);
         self.simulator.end();
-        self.settle()?;
+        self.output_known()?;
         if let Some(flow) = &mut self.flow {
             flow.end();
         }
-        self.rows.as_mut().map_or(Ok(()), Rows::end)
+        self.rows.as_mut().map_or(Ok(()), Rows::flush)
     }
 
     /// Replays one line.
@@ -133,23 +114,25 @@ impl Replay<'_> {
         self.simulator.submit(self.read, line);
         self.read += 1;
         self.pending.add(NamedRequest::of(line))?;
-        self.settle()
+        self.output_known()
     }
 
     /// Counts and prints the requests whose outcomes are known, in the order of the lines.
-    fn settle(&mut self) -> io::Result<()> {
+    fn output_known(&mut self) -> io::Result<()> {
         for (number, outcome) in self.simulator.take_known() {
             self.pending.set(number, outcome);
         }
         while let Some((request, outcome)) = self.pending.take() {
             self.summary.add(outcome.as_ref());
+            // Only the summary shows keys.
             if self.rows.is_none() {
                 let key = request.key.as_deref().unwrap_or(b"-");
-                self.summary.add_of_key(key, outcome.as_ref());
+                self.summary.add_for_key(key, outcome.as_ref());
             }
             let Some(outcome) = outcome else {
                 continue;
             };
+            // The simulator moves a request that is out of order to a later time.
             self.late += u64::from(outcome.time > request.time);
             if let Some(flow) = &mut self.flow {
                 flow.add(&outcome);
@@ -161,7 +144,9 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Reports lines that were not read or not understood, and prints the summary.
+    /// Reports what the replay left out or changed. Prints the summary, unless rows are printed.
+    ///
+    /// Fails if no request was read because of bad lines or an error.
     fn report(&self, name: &str) -> ExitCode {
         for (count, what) in [
             (self.bad, "lines could not be read"),

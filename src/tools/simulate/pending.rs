@@ -1,6 +1,7 @@
-//! A queue of requests whose outcome is not known yet, and of the requests behind them.
+//! A queue of requests in the order of the lines, so that the output keeps this order.
 //!
-//! The queue keeps the output in the order of the lines.
+//! A request leaves the queue when its outcome is known and all earlier requests have left. A
+//! request that waits in the simulation has no outcome yet.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,9 +22,9 @@ pub(super) struct NamedRequest {
 
 /// The queue, in the order of the lines.
 pub(super) struct Pending {
-    /// Number of the first request in the queue.
+    /// Number of the first request in the queue. Requests are numbered from 0 in order of lines.
     first: u64,
-    /// Requests with their outcomes. An outcome that is not known yet is `None`.
+    /// Requests with their outcomes. `None`: not known yet. `Some(None)`: no route matches.
     requests: VecDeque<(NamedRequest, Option<Option<Outcome>>)>,
     /// Memory in use in bytes, and its maximum.
     bytes: usize,
@@ -31,8 +32,10 @@ pub(super) struct Pending {
 }
 
 impl NamedRequest {
+    /// Takes the key from the trace, else the key that the gateway logged, else the client.
     pub(super) fn of(line: &Line) -> Self {
         let recorded = line.recorded.as_ref();
+        // The second element is the key; the first is the zone.
         let logged_key = || Some(recorded?.decided()?.1.into());
         let client = || Some(recorded?.client?.to_string().into_bytes().into());
         let key = line.key.as_deref().map(Box::from);
@@ -63,7 +66,7 @@ impl Pending {
     ///
     /// # Errors
     ///
-    /// Returns an error if too many requests are behind one whose outcome is not known.
+    /// Returns an error if the requests behind one without an outcome need too much memory.
     pub(super) fn add(&mut self, request: NamedRequest) -> io::Result<()> {
         self.bytes += request.size();
         self.requests.push_back((request, None));
@@ -100,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_takes_a_bounded_number_of_bytes() {
+    fn the_queue_takes_a_bounded_number_of_bytes() {
         let add = |pending: &mut Pending| {
             let request = NamedRequest {
                 time: Moment::default(),
@@ -119,6 +122,7 @@ mod tests {
         let added = (0..10_000)
             .take_while(|_| add(&mut pending).is_ok())
             .count();
+        // 1 MiB holds 1,048 keys of 1,000 bytes, and fewer with the memory besides the key.
         assert!((501..1049).contains(&added), "{added}");
         assert!(pending.take().is_none());
     }

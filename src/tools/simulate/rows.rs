@@ -1,4 +1,6 @@
-//! Writes one line of CSV for each request.
+//! Writes one row of CSV for each request, to standard output.
+//!
+//! A gate is the limit in front of an origin. It has columns only if an origin has a gate.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -11,7 +13,7 @@ use limit::Moment;
 
 use super::pending::NamedRequest;
 
-/// Writes the lines to standard output.
+/// Writes the rows to standard output.
 pub(super) struct Rows {
     out: BufWriter<StdoutLock<'static>>,
     /// Whether the output has columns for the gate.
@@ -26,8 +28,8 @@ impl Rows {
         }
     }
 
-    /// Writes the header.
-    pub(super) fn begin(&mut self) -> io::Result<()> {
+    /// Writes the names of the columns.
+    pub(super) fn write_header(&mut self) -> io::Result<()> {
         let gate = if self.has_gates {
             ",origin_queue,origin_rejected"
         } else {
@@ -36,7 +38,7 @@ impl Rows {
         writeln!(self.out, "time,key,verdict,departure,delay,excess{gate}")
     }
 
-    /// Writes the line of a request.
+    /// Writes the row of a request. `departure` and `delay` are empty for a rejected request.
     pub(super) fn write(&mut self, request: &NamedRequest, outcome: &Outcome) -> io::Result<()> {
         let out = &mut self.out;
         write_seconds(out, outcome.time)?;
@@ -46,7 +48,7 @@ impl Rows {
         if let (Some(departure), Some(delay)) = (outcome.departure, outcome.delay()) {
             write_seconds(out, departure)?;
             out.write_all(b",")?;
-            write_span(out, delay)?;
+            write_duration(out, delay)?;
         } else {
             out.write_all(b",")?;
         }
@@ -54,7 +56,7 @@ impl Rows {
         match &outcome.at_gate {
             Some(gate) => {
                 out.write_all(b",")?;
-                write_span(out, gate.until.since(gate.since))?;
+                write_duration(out, gate.until.since(gate.since))?;
                 writeln!(out, ",{}", gate.rejected.map_or("", GateRejected::label))
             }
             None if self.has_gates => writeln!(out, ",,"),
@@ -62,20 +64,22 @@ impl Rows {
         }
     }
 
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
+/// Writes an instant in seconds, by the clock of the trace.
 fn write_seconds(out: &mut impl Write, moment: Moment) -> io::Result<()> {
-    write_span(out, Duration::from_nanos(moment.as_nanos()))
+    write_duration(out, Duration::from_nanos(moment.as_nanos()))
 }
 
-fn write_span(out: &mut impl Write, span: Duration) -> io::Result<()> {
-    write!(out, "{}.{:09}", span.as_secs(), span.subsec_nanos())
+/// Writes a duration in seconds, with nine decimals.
+fn write_duration(out: &mut impl Write, duration: Duration) -> io::Result<()> {
+    write!(out, "{}.{:09}", duration.as_secs(), duration.subsec_nanos())
 }
 
-/// Formats a CSV field, quoted if it contains a comma.
+/// Formats a CSV field, quoted if it contains a comma. `escape` has replaced quotes and line feeds.
 fn field(text: &str) -> Cow<'_, str> {
     if text.contains(',') {
         format!("\"{text}\"").into()

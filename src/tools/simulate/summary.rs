@@ -8,14 +8,14 @@ use config::short_key;
 use foldhash::fast::RandomState;
 use gateway::replay::{Outcome, Spread};
 
-use crate::shown;
+use crate::display::{self, share};
 
 /// Maximum number of keys that are counted separately.
 ///
 /// Requests of further keys are counted together.
 const MAX_KEYS: usize = 1 << 20;
-/// Maximum number of keys shown.
-const SHOWN: usize = 10;
+/// Maximum number of keys that the text lists.
+const MAX_SHOWN: usize = 10;
 
 /// Counts of all requests, and of the requests of each key.
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub(super) struct Summary {
     uncounted: u64,
 }
 
-/// Outcomes of the requests of one key.
+/// Outcomes of the requests of one key. Compared by the rejections first, then by the waits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct KeyOutcomes {
     /// Includes requests that no route matches: a 404 is no better for the client than a rejection.
@@ -44,7 +44,7 @@ struct KeyOutcomes {
 }
 
 impl Summary {
-    /// Counts a request.
+    /// Counts a request. `outcome`: `None` if no route matches the request.
     pub(super) fn add(&mut self, outcome: Option<&Outcome>) {
         self.requests += 1;
         if let Some(gate) = outcome.and_then(|outcome| outcome.at_gate) {
@@ -59,8 +59,8 @@ impl Summary {
         }
     }
 
-    /// Counts a request for its key.
-    pub(super) fn add_of_key(&mut self, key: &[u8], outcome: Option<&Outcome>) {
+    /// Counts a request for its key. `outcome`: as in [`Self::add`].
+    pub(super) fn add_for_key(&mut self, key: &[u8], outcome: Option<&Outcome>) {
         let key = &*short_key(key);
         let has_room = self.keys.len() < MAX_KEYS;
         let outcomes = match self.keys.get_mut(key) {
@@ -74,13 +74,14 @@ impl Summary {
         }
     }
 
-    /// Formats the counts below the `name` of the file.
+    /// Formats the counts as lines below the `name` of the file, and the most limited keys.
     pub(super) fn text(&self, name: &str) -> String {
         let with_percent = |part: u64| {
-            let percent = shown::share(part, self.requests) * 100.0;
+            let percent = share(part, self.requests) * 100.0;
             format!("{part} ({percent:.1} %)")
         };
         let mut lines = vec![
+            // The name is the heading of the column of numbers.
             ("", name.to_owned()),
             ("requests", self.requests.to_string()),
             ("passed at once", with_percent(self.passed)),
@@ -101,7 +102,7 @@ impl Summary {
         let width = name.chars().count().max(20) + 1;
         let line = |(what, number): &(&str, String)| format!("{what:<26}{number:>width$}\n");
         let mut text = lines.iter().map(line).collect::<Vec<_>>().concat();
-        self.put_keys(&mut text);
+        self.add_keys(&mut text);
         if self.unrouted > 0 {
             text.push_str("(For keys, requests without a route count as rejected.)\n");
         }
@@ -115,29 +116,31 @@ impl Summary {
     }
 
     /// Adds the keys with the most rejections, and among equal ones those with the longest wait.
-    fn put_keys(&self, text: &mut String) {
+    fn add_keys(&self, text: &mut String) {
         let keys = self.keys.iter();
-        let mut limited: Vec<_> = keys.filter(|it| *it.1 != KeyOutcomes::default()).collect();
+        let is_limited = |key: &(_, &KeyOutcomes)| *key.1 != KeyOutcomes::default();
+        let mut limited: Vec<_> = keys.filter(is_limited).collect();
         limited.sort_by_key(|(key, outcomes)| (Reverse(**outcomes), *key));
         let title = format!("{} of {} keys are limited", limited.len(), self.keys.len());
         *text += &match limited[..] {
             [] => format!("\n{title}\n"),
             _ => format!("\n{title:<42}{:>10}{:>16}\n", "rejected", "waited in all"),
         };
-        for (key, KeyOutcomes { rejected, waited }) in limited.iter().take(SHOWN) {
-            let (key, waited) = (shown::key(key), seconds(*waited));
+        for (key, KeyOutcomes { rejected, waited }) in limited.iter().take(MAX_SHOWN) {
+            let (key, waited) = (display::key(key), seconds(*waited));
             *text += &format!("  {key:<40}{rejected:>10}{waited:>16}\n");
         }
-        if limited.len() > SHOWN {
-            *text += &format!("  and {} more\n", limited.len() - SHOWN);
+        if limited.len() > MAX_SHOWN {
+            *text += &format!("  and {} more\n", limited.len() - MAX_SHOWN);
         }
     }
 }
 
+/// Formats nanoseconds as seconds.
 fn seconds(nanos: u64) -> String {
     format!("{:.3} s", Duration::from_nanos(nanos).as_secs_f64())
 }
 
-fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,17 +1,20 @@
 //! Counts of requests over time, in bounded memory.
+//!
+//! A column holds the counts of one part of the time. All columns are equally wide.
 
-/// Maximum number of columns. If there are more, pairs of columns are joined.
+/// Maximum number of columns. If there are more, pairs of columns are merged.
 const MAX_COLUMNS: usize = 2048;
 
-/// Counts of requests in a part of the time.
+/// Counts of requests in one part of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) arrived: u64,
+    /// Requests that were let through.
     pub(super) departed: u64,
     pub(super) rejected: u64,
     /// Requests that began to wait.
     pub(super) joined: u64,
-    /// Requests that ended their wait.
+    /// Requests whose wait ended.
     pub(super) drained: u64,
     /// Highest number of requests that waited at once.
     pub(super) deepest: u64,
@@ -19,7 +22,7 @@ pub(super) struct Column {
 
 impl Column {
     /// Adds the next column to this one.
-    fn join(&mut self, next: &Self) {
+    fn merge(&mut self, next: &Self) {
         self.arrived += next.arrived;
         self.departed += next.departed;
         self.rejected += next.rejected;
@@ -54,7 +57,7 @@ impl Timeline {
         let begin = *self.begin.get_or_insert(time - time % self.width);
         let elapsed = time.saturating_sub(begin);
         while elapsed / self.width >= MAX_COLUMNS as u64 {
-            self.halve();
+            self.merge_pairs();
         }
         let index = usize::try_from(elapsed / self.width).unwrap_or(MAX_COLUMNS);
         if index >= self.columns.len() {
@@ -63,15 +66,15 @@ impl Timeline {
         &mut self.columns[index]
     }
 
-    /// Joins pairs of columns, which doubles their width.
-    fn halve(&mut self) {
+    /// Merges pairs of columns, which doubles their width.
+    fn merge_pairs(&mut self) {
         let pairs = self.columns.chunks(2);
-        let joined = pairs.map(|pair| {
+        let merged = pairs.map(|pair| {
             let mut both = pair[0];
-            pair[1..].iter().for_each(|next| both.join(next));
+            pair[1..].iter().for_each(|next| both.merge(next));
             both
         });
-        self.columns = joined.collect();
+        self.columns = merged.collect();
         self.width = self.width.saturating_mul(2);
     }
 
@@ -79,7 +82,7 @@ impl Timeline {
     pub(super) fn coarser(&self, max_columns: usize) -> Self {
         let mut coarser = self.clone();
         while coarser.columns.len() > max_columns.max(1) {
-            coarser.halve();
+            coarser.merge_pairs();
         }
         coarser
     }
@@ -96,34 +99,34 @@ mod tests {
 
     #[test]
     fn columns_get_wider_and_lose_nothing() {
-        let mut line = Timeline::new(10);
+        let mut timeline = Timeline::new(10);
         for time in 0..100_000u64 {
-            let column = line.column(1_000 + time);
+            let column = timeline.column(1_000 + time);
             column.arrived += 1;
             column.deepest = column.deepest.max(time % 777);
         }
-        line.column(1_005).departed += 7;
+        timeline.column(1_005).departed += 7;
         // Earlier than the first value.
-        line.column(3).departed += 1;
-        let sum = |line: &Timeline| line.columns.iter().map(|it| it.arrived).sum::<u64>();
-        assert_eq!(sum(&line), 100_000);
-        let departed = [line.columns[0].departed, line.columns[1].departed];
+        timeline.column(3).departed += 1;
+        let sum = |timeline: &Timeline| timeline.columns.iter().map(|it| it.arrived).sum::<u64>();
+        assert_eq!(sum(&timeline), 100_000);
+        let departed = [timeline.columns[0].departed, timeline.columns[1].departed];
         assert_eq!(departed, [8, 0]);
-        let deepest = line.columns.iter().map(|column| column.deepest).max();
+        let deepest = timeline.columns.iter().map(|column| column.deepest).max();
         assert_eq!(deepest, Some(776));
-        assert!(line.columns.len() <= MAX_COLUMNS);
-        assert_eq!((line.begin(), line.width), (1_000, 80));
-        let coarse = line.coarser(100);
+        assert!(timeline.columns.len() <= MAX_COLUMNS);
+        assert_eq!((timeline.begin(), timeline.width), (1_000, 80));
+        let coarse = timeline.coarser(100);
         assert!(coarse.columns.len() <= 100);
         assert_eq!(sum(&coarse), 100_000);
     }
 
     #[test]
     fn a_gap_of_years_takes_no_time() {
-        let mut line = Timeline::new(1);
-        line.column(0).arrived += 1;
-        line.column(u64::MAX).arrived += 1;
-        let found = line.columns.iter().map(|it| it.arrived).sum::<u64>();
+        let mut timeline = Timeline::new(1);
+        timeline.column(0).arrived += 1;
+        timeline.column(u64::MAX).arrived += 1;
+        let found = timeline.columns.iter().map(|it| it.arrived).sum::<u64>();
         assert_eq!(found, 2);
     }
 }

@@ -1,7 +1,9 @@
 //! `drip top`: shows the state of a gateway as tables, once or every second.
 //!
-//! `tables` formats the responses of the admin port, and `screen` controls the terminal.
+//! `tables` formats the responses of the admin port with the help of `cells`, and `screen` controls
+//! the terminal.
 
+mod cells;
 mod screen;
 mod tables;
 
@@ -52,19 +54,21 @@ impl State {
 ///
 /// Shows it once if `once` is set or standard output is not a terminal.
 pub fn top(address: &AdminAddress, once: bool) -> ExitCode {
-    let shown = actix_rt::System::new().block_on(show(address, once));
-    exit_code("drip top", shown)
+    let result = actix_rt::System::new().block_on(show(address, once));
+    exit_code("drip top", result)
 }
 
+/// Shows the gateway. See [`top`].
 async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
     let tokens = AdminTokens::from_environment().map_err(io::Error::other)?;
     let client = Client::new(address.clone(), tokens);
-    let state = read_first(&client).await.map_err(|lost| {
-        let remedy = match lost.status {
+    let state = read_first(&client).await.map_err(|error| {
+        let remedy = match error.status {
+            // The error names the remedy.
             Some(StatusCode::UNAUTHORIZED) => "",
             _ => "; start the gateway, or give the address that its file has as server.admin: drip top ADDRESS",
         };
-        io::Error::other(format!("cannot read {address}: {lost}{remedy}"))
+        io::Error::other(format!("cannot read {address}: {error}{remedy}"))
     })?;
     let text = tables::text(address, &state);
     if !once && io::stdout().is_terminal() {
@@ -73,7 +77,7 @@ async fn show(address: &AdminAddress, once: bool) -> io::Result<()> {
     write(&text)
 }
 
-/// Returns the first state, and waits up to a second for its sample.
+/// Returns the first state. If the gateway has no sample yet, reads again after a second.
 async fn read_first(client: &Client) -> Result<State, AdminError> {
     let state = State::read(client).await?;
     if !state.sample.is_null() {
@@ -83,11 +87,11 @@ async fn read_first(client: &Client) -> Result<State, AdminError> {
     State::read(client).await
 }
 
-/// Draws the state every second until the user quits.
+/// Draws the state every second until the user quits. `text`: the first state.
 async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let mut screen = Screen::open()?;
-    let mut lost_at = None;
+    let mut silent_since = None;
     let mut warning = String::new();
     loop {
         Screen::draw(&format!("{warning}{text}"))?;
@@ -104,12 +108,12 @@ async fn watch(address: &AdminAddress, client: &Client, mut text: String) -> io:
         match read {
             Ok(state) => {
                 text = tables::text(address, &state);
-                (lost_at, warning) = (None, String::new());
+                (silent_since, warning) = (None, String::new());
             }
-            Err(lost) => {
-                let since = *lost_at.get_or_insert_with(clock::now);
+            Err(error) => {
+                let since = *silent_since.get_or_insert_with(clock::now);
                 let seconds = clock::now().since(since).as_secs();
-                warning = format!("no answer for {seconds} s, trying again: {lost}\n");
+                warning = format!("no answer for {seconds} s, trying again: {error}\n");
             }
         }
     }

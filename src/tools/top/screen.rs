@@ -10,6 +10,7 @@ use crate::output::write;
 
 /// Switches to the alternate screen, hides the cursor, and turns line wrapping off.
 const OPEN: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+/// Undoes [`OPEN`].
 const CLOSE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// Byte of Ctrl-C, which is read as a key.
 const INTERRUPT: u8 = 3;
@@ -18,6 +19,7 @@ const INTERRUPT: u8 = 3;
 pub(super) struct Screen {
     /// Previous settings of the terminal; `None` if standard input is not a terminal.
     before: Option<Termios>,
+    /// Receives a message when the user presses a key that quits.
     quit: Receiver<()>,
 }
 
@@ -27,6 +29,7 @@ impl Screen {
         let before = tcgetattr(stdin()).ok();
         if let Some(before) = &before {
             let mut modes = before.clone();
+            // Each key is read at once and not echoed, and Ctrl-C sends no signal.
             modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
             tcsetattr(stdin(), OptionalActions::Now, &modes)?;
         }
@@ -42,9 +45,11 @@ impl Screen {
         let lines = text.lines().chain(iter::repeat(""));
         let lines = lines.take(size.ws_row.into()).map(|line| {
             let line: String = line.chars().take(size.ws_col.into()).collect();
+            // Erases the rest of the previous line here.
             format!("\x1b[K{line}")
         });
         let lines: Vec<String> = lines.collect();
+        // From the upper left corner.
         write(&format!("\x1b[H{}", lines.join("\r\n")))
     }
 
@@ -67,7 +72,8 @@ impl Drop for Screen {
     }
 }
 
-/// Returns a channel of keys that quit. A thread reads them until the process ends.
+/// Returns a channel with a message for each key that quits. A thread reads the keys until the
+/// process ends.
 fn read_keys() -> Receiver<()> {
     let (sender, receiver) = channel(1);
     thread::spawn(move || {

@@ -6,9 +6,9 @@ use awc::http::header;
 use awc::{Client, ClientRequest};
 use gateway::time::clock;
 
-use super::score::{Score, Who};
+use super::score::{ClientKind, Score};
 use crate::demo::crowd::{client, send};
-use crate::demo::origin::CROWD;
+use crate::demo::origin::DEMO_AGENT;
 
 /// Number of light clients.
 const LIGHT: u8 = 9;
@@ -29,41 +29,44 @@ pub(super) struct Clients {
 impl Clients {
     pub(super) fn new(gateway: SocketAddr) -> Self {
         // All addresses of 127.0.0.0/8 belong to this machine.
-        let of_address = |last| client(Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))));
+        let with_address = |last| client(Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))));
         Self {
             url: format!("http://{gateway}/"),
-            flood: of_address(1),
-            light: (2..2 + LIGHT).map(of_address).collect(),
+            flood: with_address(1),
+            light: (2..2 + LIGHT).map(with_address).collect(),
         }
     }
 
     /// Sends the requests of a tenth. Tenths are counted from the start.
     pub(super) fn send(&self, tenth: u64, score: &Score) {
-        // Half of the flood goes first, so the light client is neither first nor last in the queue.
-        self.flood(FLOOD_IN_A_TENTH / 2, score);
+        // Half of the flood goes first, so a light client is neither first nor last in the queue.
+        self.send_flood(FLOOD_IN_A_TENTH / 2, score);
         // The light clients send in turn, not all at once.
         let first = usize::try_from(tenth).unwrap_or_default() % LIGHT_EVERY;
         for client in self.light.iter().skip(first).step_by(LIGHT_EVERY) {
-            self.call(client, Who::Light, score);
+            self.call(client, ClientKind::Light, score);
         }
-        self.flood(FLOOD_IN_A_TENTH.div_ceil(2), score);
+        self.send_flood(FLOOD_IN_A_TENTH.div_ceil(2), score);
     }
 
-    fn flood(&self, requests: usize, score: &Score) {
+    /// Sends requests of the flooding client.
+    fn send_flood(&self, requests: usize, score: &Score) {
         for _ in 0..requests {
-            self.call(&self.flood, Who::Flood, score);
+            self.call(&self.flood, ClientKind::Flood, score);
         }
     }
 
-    fn call(&self, client: &Client, who: Who, score: &Score) {
+    /// Sends a request of a client, without waiting for its end.
+    fn call(&self, client: &Client, kind: ClientKind, score: &Score) {
         let request = client.get(&self.url);
-        let request = request.insert_header((header::USER_AGENT, CROWD));
-        actix_rt::spawn(call(request, who, score.clone()));
+        let request = request.insert_header((header::USER_AGENT, DEMO_AGENT));
+        actix_rt::spawn(call(request, kind, score.clone()));
     }
 }
 
-async fn call(request: ClientRequest, who: Who, score: Score) {
+/// Sends a request and records its end.
+async fn call(request: ClientRequest, kind: ClientKind, score: Score) {
     let sent = clock::now();
     let outcome = send(request).await;
-    score.add(who, outcome, clock::now().since(sent));
+    score.add(kind, outcome, clock::now().since(sent));
 }

@@ -7,25 +7,27 @@ use std::time::Duration;
 
 use crate::demo::tally::Outcome;
 
-/// The group of clients that sent a request.
+/// The kind of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum ClientKind {
+    /// The client that sends too many requests.
     Flood,
+    /// One of the clients that send few requests.
     Light,
 }
 
-/// Results of the clients in one part of the scene: of the current second, and in total.
+/// Results of the clients in one part of the scene: first of the current second, then in total.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score(Rc<RefCell<[Results; 2]>>);
 
-/// Results of both groups of clients in some time.
+/// Results of the clients in a second, or in a part of the scene.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Results {
     pub(super) flood: Group,
     pub(super) light: Group,
 }
 
-/// Results of one group of clients.
+/// Results of the clients of one kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     /// Time from sending to the answer, of each answered request.
@@ -37,11 +39,11 @@ pub(super) struct Group {
 
 impl Score {
     /// Records the end of a request, `wait` after it was sent.
-    pub fn add(&self, who: Who, outcome: Outcome, wait: Duration) {
+    pub fn add(&self, kind: ClientKind, outcome: Outcome, wait: Duration) {
         for results in &mut *self.0.borrow_mut() {
-            let group = match who {
-                Who::Flood => &mut results.flood,
-                Who::Light => &mut results.light,
+            let group = match kind {
+                ClientKind::Flood => &mut results.flood,
+                ClientKind::Light => &mut results.light,
             };
             match outcome {
                 Outcome::Answered => group.waits.push(wait),

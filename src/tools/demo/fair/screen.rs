@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clients::{FLOOD_IN_A_TENTH, LIGHT_EVERY};
 use super::score::{Group, Results};
 use super::{QUEUE_TIMEOUT, RATE, SHARE};
-use crate::demo::own_file::OwnFile;
+use crate::demo::config_file::ConfigFile;
 use crate::demo::picture::{Picture, milliseconds, say};
 use crate::demo::tally::TENTHS;
 
@@ -16,7 +16,7 @@ const HEADING: &str = "      \
     answered  rejected   median    worst   answered  rejected   median    worst   gets";
 
 /// Prints an introduction for new users, and the first heading.
-pub(super) fn introduction(file: &OwnFile) -> io::Result<()> {
+pub(super) fn introduction(file: &ConfigFile) -> io::Result<()> {
     let path = file.path.display();
     say(format!(
         "drip demo --scene fair: one client floods a backend, nine do not\n\n\
@@ -31,19 +31,20 @@ pub(super) fn introduction(file: &OwnFile) -> io::Result<()> {
         file.addresses.gateway,
         file.addresses.admin,
     ))?;
-    part("without share: all requests wait in one queue")
+    print_title("without share: all requests wait in one queue")
 }
 
 /// Prints that the file was saved with `share` and is in force.
-pub(super) fn shared(file: &OwnFile) -> io::Result<()> {
+pub(super) fn shared(file: &ConfigFile) -> io::Result<()> {
     let path = file.path.display();
     say("")?;
-    part(&format!(
+    print_title(&format!(
         "{path} was saved with {SHARE}: clients take turns"
     ))
 }
 
-fn part(title: &str) -> io::Result<()> {
+/// Prints the title of a part, and the names of the columns.
+fn print_title(title: &str) -> io::Result<()> {
     let title = Picture::of_stdout().note(title);
     say(format!("{title}\n\n{HEADING}"))
 }
@@ -64,18 +65,19 @@ pub(super) fn line(number: u64, second: &Results, reached: u32) -> io::Result<()
     say(line)
 }
 
+/// Formats the results of one kind of clients.
 fn columns(group: &Group, picture: Picture) -> String {
     format!(
         "{:>8}  {}  {:>7}  {:>7}",
         group.waits.len(),
         picture.warn(group.rejected, format!("{:>8}", group.rejected)),
-        shown(group.median()),
-        shown(group.worst())
+        show_wait(group.median()),
+        show_wait(group.worst())
     )
 }
 
-/// Formats a wait in milliseconds.
-fn shown(wait: Option<Duration>) -> String {
+/// Formats a wait in milliseconds; `-` if no request was answered.
+fn show_wait(wait: Option<Duration>) -> String {
     wait.map_or("-".to_owned(), |wait| milliseconds(wait.as_secs_f64(), 0))
 }
 
@@ -90,8 +92,8 @@ pub(super) fn summary(without: &Results, with: &Results) -> io::Result<()> {
             "{part:<14} the nine got {} answers and {} rejections; median wait {}, worst {}",
             light.waits.len(),
             light.rejected,
-            shown(light.median()),
-            shown(light.worst())
+            show_wait(light.median()),
+            show_wait(light.worst())
         );
         if light.failed > 0 {
             line += &format!("; {} failed", light.failed);

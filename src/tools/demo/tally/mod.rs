@@ -1,4 +1,6 @@
-//! Counts of the scene `smooth`, kept by its clients and its origin.
+//! Counts of requests, kept by the clients and the origin of the demo.
+//!
+//! The scene `fair` uses only the requests that reached the origin. A tenth is a tenth of a second.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,10 +10,10 @@ use limit::Moment;
 #[cfg(test)]
 mod tests;
 
-/// Time that one bar of a picture represents.
+/// Duration that one bar of a picture represents.
 pub(super) const TENTH: Duration = Duration::from_millis(100);
 
-/// Number of bars in a line; together they make a second.
+/// Number of tenths in a second, and so of bars in a line.
 pub(super) const TENTHS: usize = 10;
 
 /// Counts that the clients and the origin update from their own threads.
@@ -30,6 +32,7 @@ impl Tally {
 /// Counts of the current second and of the whole run, with what is needed to keep them.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
+    /// Counts of the current second.
     now: Second,
     /// Sums of the seconds that have ended.
     pub(super) total: Second,
@@ -88,9 +91,11 @@ impl Second {
 /// The gaps between departures while a request was waiting, compared with the configured interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gaps {
+    /// Number of gaps.
     count: f64,
+    /// Sum of the gaps, in seconds.
     seconds: f64,
-    /// Sum of the squared deviations, in seconds squared.
+    /// Sum of the squared deviations from the interval, in seconds squared.
     squares: f64,
 }
 
@@ -107,7 +112,9 @@ impl Gaps {
         self.squares += more.squares;
     }
 
-    /// Returns the mean gap and its root mean square deviation from the interval, in seconds.
+    /// Returns the mean gap, and the root mean square of the deviations from the interval.
+    ///
+    /// Both are in seconds. `None` without gaps.
     pub(super) fn evenness(self) -> Option<(f64, f64)> {
         let (mean, variance) = (self.seconds / self.count, self.squares / self.count);
         (self.count > 0.0).then(|| (mean, variance.sqrt()))
@@ -147,7 +154,8 @@ impl Counts {
         }
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 {
-            // A request that fails after it reached the origin was subtracted twice.
+            // A request that fails after it reached the origin was subtracted twice. Without
+            // requests in flight, the right number is known.
             self.waiting = 0;
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of the counts of the scene `smooth`.
+//! Tests of the counts of the demo.
 
 use super::*;
 
@@ -7,19 +7,20 @@ fn ms(millis: u64) -> Moment {
 }
 
 #[test]
-fn only_gaps_in_which_somebody_waited_count() {
+fn a_gap_counts_only_if_a_request_waited_in_it() {
     let mut counts = Counts::default();
     counts.retune(TENTH);
     for _ in 0..3 {
         counts.record_sent(0);
     }
+    // After the third, no request waits: the gap before the last one does not count.
     for now in [15, 115, 216, 900] {
         counts.record_reached(ms(now), true);
     }
     let second = counts.next_second(ms(1000));
     assert_eq!(second.reached, [1, 1, 1, 0, 0, 0, 0, 0, 0, 1]);
-    let (mean, off) = second.gaps.evenness().unwrap();
+    let (mean, rms) = second.gaps.evenness().unwrap();
     assert!((mean - 0.1005).abs() < 1e-9, "{mean}");
-    assert!((off - 0.001 / 2f64.sqrt()).abs() < 1e-9, "{off}");
+    assert!((rms - 0.001 / 2f64.sqrt()).abs() < 1e-9, "{rms}");
     assert_eq!(counts.next_second(ms(2000)).gaps.evenness(), None);
 }

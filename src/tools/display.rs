@@ -1,15 +1,14 @@
-//! Formats numbers and keys, and reads lists of JSON, for several commands.
+//! Formats shares, percentages and keys for the output of commands.
 
 use gateway::observe::escape::escape;
 use limit::to_float;
-use serde_json::Value;
 
 /// Maximum number of characters shown of a key.
-const MAX_KEY: usize = 39;
+const MAX_KEY_CHARACTERS: usize = 39;
 
 /// Formats a key: escaped, and truncated if it is long.
 pub(crate) fn key(key: &[u8]) -> String {
-    escape(key).chars().take(MAX_KEY).collect()
+    escape(key).chars().take(MAX_KEY_CHARACTERS).collect()
 }
 
 /// Returns `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.
@@ -33,17 +32,12 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Returns the elements of a list of JSON. Other values have none.
-pub(crate) fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nearly_nothing_is_not_nothing() {
+    fn a_share_close_to_0_or_100_percent_is_shown_as_a_bound() {
         let shares = [0.0, 0.0004, 0.5, 0.9999, 1.0].map(percent);
         assert_eq!(
             shares,

@@ -9,13 +9,14 @@ use std::process;
 use tempfile::TempDir;
 
 /// A configuration file in a temporary folder. Dropping the value removes the folder.
-pub(super) struct OwnFile {
+pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
+    /// Kept because its drop removes the folder.
     _folder: TempDir,
     pub(super) addresses: Addresses,
 }
 
-/// Addresses on the loopback interface.
+/// Addresses of the demo's servers, on 127.0.0.1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Addresses {
     pub(super) gateway: SocketAddr,
@@ -23,14 +24,14 @@ pub(super) struct Addresses {
     pub(super) origin: SocketAddr,
 }
 
-impl OwnFile {
-    /// Creates the file with the text for these addresses.
+impl ConfigFile {
+    /// Creates the file. `text`: makes its content for the addresses that were found.
     pub(super) fn create(text: impl FnOnce(&Addresses) -> String) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("drip-demo-").tempdir()?;
         let file = Self {
             path: folder.path().join("gateway.toml"),
             _folder: folder,
-            addresses: Addresses::free()?,
+            addresses: Addresses::find_free()?,
         };
         file.save(&text(&file.addresses))?;
         Ok(file)
@@ -43,26 +44,27 @@ impl OwnFile {
 }
 
 impl Addresses {
-    /// Returns three unused addresses.
+    /// Finds three unused ports of 127.0.0.1.
     ///
     /// The ports are below those that the kernel gives to outgoing connections, so no client takes
     /// one before the gateway listens on it. The first port tried depends on the process, so two
     /// demos that start together do not try the same ports.
-    fn free() -> io::Result<Self> {
-        const FIRST: u16 = 20_000;
-        const COUNT: u16 = 10_000;
-        let start = u16::try_from(process::id() * 7 % u32::from(COUNT)).unwrap_or_default();
-        let ports = (0..COUNT).map(|nth| FIRST + (start + nth) % COUNT);
+    fn find_free() -> io::Result<Self> {
+        const FIRST_PORT: u16 = 20_000;
+        const PORTS: u16 = 10_000;
+        // The factor keeps processes with consecutive ids some ports apart.
+        let start = u16::try_from(process::id() * 7 % u32::from(PORTS)).unwrap_or_default();
+        let ports = (0..PORTS).map(|nth| FIRST_PORT + (start + nth) % PORTS);
         let addresses = ports.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let mut free = addresses.filter(|address| TcpListener::bind(address).is_ok());
-        let mut next = || {
+        let mut next_free = || {
             let none = || io::Error::new(io::ErrorKind::AddrInUse, "no free ports on 127.0.0.1");
             free.next().ok_or_else(none)
         };
         Ok(Self {
-            gateway: next()?,
-            admin: next()?,
-            origin: next()?,
+            gateway: next_free()?,
+            admin: next_free()?,
+            origin: next_free()?,
         })
     }
 }

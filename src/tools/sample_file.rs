@@ -2,16 +2,15 @@
 
 use config::toml_string;
 
-/// Text of the sample file.
 const TEXT: &str = include_str!("../../gateway.toml");
 
-/// Addresses in the sample file.
+/// Addresses that the sample file contains. The functions below replace them.
 const LISTEN: &str = "127.0.0.1:8080";
 const ADMIN: &str = "127.0.0.1:9090";
 const ORIGIN: &str = "http://127.0.0.1:9000";
 
 /// Returns the sample file.
-pub fn plain() -> String {
+pub fn text() -> String {
     TEXT.to_owned()
 }
 

@@ -4,23 +4,23 @@ use config::toml_string;
 use gateway::replay::Form;
 
 use super::advice::Advice;
-use super::enough::caution;
+use super::caution::caution;
 use super::gate::gate_fields;
-use super::paste::{limit, title, zone_of};
+use super::paste::{limits_field, table_name, zone_name};
 use super::report::{basis, headline};
 
-/// Placeholder for the origin, which a log does not name.
+/// Placeholder for the origin. A log does not name it.
 const ORIGIN: &str = "http://127.0.0.1:9000";
 
-/// Returns a `gateway.toml` with the recommended numbers, from the log `name`.
+/// Returns a `gateway.toml` with the recommended rate and burst, from the log `name`.
 ///
 /// `option`: the command-line option with which commands find the file, such as ` -c mine.toml`. If
-/// the log is too short for reliable numbers, the limits are commented out.
-pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
+/// the log is too short, the gate's fields are commented out, and the route's limit is a dry run.
+pub fn gateway_toml(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
     let survey = &advice.survey;
     let rate_comment = rate_comment(advice);
     let key = toml_string(&survey.template.to_string());
-    let rate = toml_string(&advice.chosen().recommended.rate.to_string());
+    let rate = toml_string(&advice.choice().recommended.rate.to_string());
     let key_comment = match survey.form {
         Some(Form::Csv) => {
             "# The log does not contain the parts of its keys: the client address is assumed.\n"
@@ -35,18 +35,18 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
             "# dry_run = true    # reject and delay nothing, only count and log\n",
         ),
         Some(_) => (
-            commented_out(&gate),
+            comment_out(&gate),
             "dry_run = true    # rejects and delays nothing, only counts and logs: remove it once the numbers are right\n",
         ),
     };
-    let caution = comments(&caution.unwrap_or_default());
+    let caution = as_comments(&caution.unwrap_or_default());
     let origin_comment = match origin {
         Some(_) => "",
         None => "    # the log does not contain the origin's address: write it here",
     };
     let (headline, basis) = (headline(advice), basis(survey));
     let server = toml_string(origin.unwrap_or(ORIGIN));
-    let (zone, limit) = (title(&zone_of(survey)), limit(advice));
+    let (zone, limit) = (table_name(&zone_name(survey)), limits_field(advice));
     format!(
         "# Numbers from {name}:\n\
          # {headline} {basis}.\n\
@@ -68,7 +68,7 @@ pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> 
     )
 }
 
-/// Returns a comment about the source of the rate.
+/// Returns a comment that says how the rate was computed.
 fn rate_comment(advice: &Advice) -> String {
     let window = advice.widest_window();
     let other = if advice.ignores_busiest() {
@@ -79,13 +79,13 @@ fn rate_comment(advice: &Advice) -> String {
     format!("# The most requests of one {other}key within {window}.\n")
 }
 
-/// Turns lines into comments.
-fn comments(text: &str) -> String {
+/// Turns all lines into comments.
+fn as_comments(text: &str) -> String {
     text.lines().flat_map(|line| ["# ", line, "\n"]).collect()
 }
 
-/// Turns the lines that are no comments into comments.
-fn commented_out(lines: &str) -> String {
+/// Turns lines into comments. Lines that are comments stay as they are.
+fn comment_out(lines: &str) -> String {
     let comment = |line: &str| {
         let mark = if line.starts_with('#') { "" } else { "# " };
         format!("{mark}{line}\n")

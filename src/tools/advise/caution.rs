@@ -1,4 +1,4 @@
-//! Checks whether a log is long enough to size limits by.
+//! Warns of a log that is too short to compute limits from it.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use super::survey::Survey;
 
 /// Minimum number of requests for a meaningful peak.
 const MIN_REQUESTS: u64 = 1000;
-/// Minimum duration of a log that shows more than one peak time of the traffic.
+/// Minimum time from the first to the last request: an hour, minus a minute.
 ///
 /// In a log of an hour, the first and the last request are less than an hour apart.
-const MIN_TIME: Duration = Duration::from_secs(59 * 60);
+const MIN_DURATION: Duration = Duration::from_secs(59 * 60);
 
 /// Returns a warning for a log that is too short for reliable numbers; `None` for others.
 pub(super) fn caution(survey: &Survey) -> Option<String> {
     let (first, last) = survey.spool.span();
-    let (count, time) = (survey.spool.count, last.since(first));
-    let seconds = time.as_secs();
-    let what = match (count < MIN_REQUESTS, time < MIN_TIME) {
+    let (count, duration) = (survey.spool.count, last.since(first));
+    let seconds = duration.as_secs();
+    let what = match (count < MIN_REQUESTS, duration < MIN_DURATION) {
         (false, false) => return None,
         (true, _) => {
             let plural = if count == 1 { "" } else { "s" };
