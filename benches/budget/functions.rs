@@ -46,10 +46,11 @@ fn print_changes(before: &HashMap<String, f64>, now: &[(String, f64)]) {
     let mut names: Vec<_> = before.keys().chain(now.keys()).collect();
     names.sort();
     names.dedup();
-    let of = |run: &HashMap<String, f64>, name: &String| run.get(name).copied().unwrap_or(0.0);
+    let instructions =
+        |run: &HashMap<String, f64>, name: &String| run.get(name).copied().unwrap_or(0.0);
     let mut changes: Vec<_> = names
         .into_iter()
-        .map(|name| (of(&now, name) - of(before, name), name))
+        .map(|name| (instructions(&now, name) - instructions(before, name), name))
         .collect();
     changes.sort_by(|(one, _), (other, _)| other.abs().total_cmp(&one.abs()));
     for (change, name) in changes.iter().take(PRINTED) {

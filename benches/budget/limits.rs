@@ -107,7 +107,10 @@ pub fn write(figures: &Figures) -> String {
     for group in Group::ALL {
         // Writing to a string does not fail.
         let _taken = write!(text, "\n# {}\n[{}]\n", group.comment(), group.name());
-        for ((_, name), value) in figures.iter().filter(|((of, _), _)| *of == group) {
+        for ((_, name), value) in figures
+            .iter()
+            .filter(|((figure_group, _), _)| *figure_group == group)
+        {
             let _taken = writeln!(text, "{}", line(group, name, *value));
         }
     }
@@ -205,18 +208,18 @@ impl fmt::Display for Row {
     }
 }
 
-/// Returns the figures that `are_meant`, each beside its budget.
+/// Returns the figures for which `is_selected` is true, each beside its budget.
 pub fn rows(
     budget: &Figures,
     measured: &Figures,
-    are_meant: impl Fn(Group, &str) -> bool,
+    is_selected: impl Fn(Group, &str) -> bool,
 ) -> Vec<Row> {
     let mut keys: Vec<_> = budget.keys().chain(measured.keys()).collect();
     keys.sort();
     keys.dedup();
     let keys = keys
         .into_iter()
-        .filter(|(group, name)| are_meant(*group, name));
+        .filter(|(group, name)| is_selected(*group, name));
     let rows = keys.map(|key| Row {
         group: key.0,
         name: key.1.clone(),

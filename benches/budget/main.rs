@@ -102,7 +102,7 @@ fn main() -> ExitCode {
 
 /// Returns whether no figure is above its budget.
 fn run(arguments: Arguments) -> io::Result<bool> {
-    process::end_with_us();
+    process::stop_programs_on_signal();
     if process::find("valgrind").is_none() {
         return Err(io::Error::other(
             "valgrind is not here; install it, on Debian the package valgrind",
@@ -112,7 +112,7 @@ fn run(arguments: Arguments) -> io::Result<bool> {
         Some(program) => fs::canonicalize(program)?,
         None => gateway::build(if arguments.thin { "thin" } else { "profiling" })?,
     };
-    placement::take_descriptors();
+    placement::raise_descriptor_limit();
     let bench = Bench {
         program,
         origins: Origins {
@@ -162,18 +162,18 @@ fn conclude(arguments: &Arguments, measured: &Figures) -> io::Result<bool> {
             println!("{}", row.table_line());
         }
     }
-    let of = |verdict| {
+    let with_verdict = |verdict| {
         rows.iter()
             .filter(move |row: &&Row| row.verdict() == verdict)
     };
-    if of(Verdict::Below).next().is_some() {
+    if with_verdict(Verdict::Below).next().is_some() {
         println!("\nbelow the budget; the lines to commit in benches/budget.toml:");
-        for row in of(Verdict::Below) {
+        for row in with_verdict(Verdict::Below) {
             println!("{}", row.line());
         }
     }
-    for row in of(Verdict::Above) {
+    for row in with_verdict(Verdict::Above) {
         println!("ABOVE THE BUDGET: {row}");
     }
-    Ok(of(Verdict::Above).next().is_none())
+    Ok(with_verdict(Verdict::Above).next().is_none())
 }

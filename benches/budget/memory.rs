@@ -15,7 +15,7 @@ use crate::limits::{Figures, Group};
 use crate::support::client::{Connection, connect_plain};
 use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::{Figure, float};
-use crate::support::{http2, within};
+use crate::support::{http2, wait_until};
 
 /// Number of rounds of each measurement. The median counts.
 const ROUNDS: usize = 3;
@@ -43,19 +43,19 @@ const ACTIVE_FOR: Duration = Duration::from_millis(1500);
 
 type Measure = fn(&Bench) -> io::Result<f64>;
 
-const KINDS: [(&str, Measure); 7] = [
-    ("idle_connection", idle),
+const MEASURES: [(&str, Measure); 7] = [
+    ("idle_connection", idle_connections),
     ("waiting_http1", |bench| waiting(bench, HELD)),
     ("waiting_http2", waiting_http2),
     ("waiting_at_gate", |bench| waiting(bench, HELD_AT_GATE)),
     ("following", |bench| waiting(bench, FOLLOWS)),
-    ("parked_key", parked),
-    ("active_key", active),
+    ("parked_key", parked_keys),
+    ("active_key", active_keys),
 ];
 
 /// Measures the memory of one item of each kind.
 pub fn measure(bench: &Bench, figures: &mut Figures) -> io::Result<()> {
-    for (name, each) in KINDS {
+    for (name, each) in MEASURES {
         if !bench.arguments.wants(name) {
             continue;
         }
@@ -76,14 +76,14 @@ fn start(bench: &Bench) -> io::Result<Gateway> {
 /// Returns the memory of a gateway after it has returned freed memory.
 ///
 /// The allocator returns memory while other pages are used, so some connections are opened.
-fn settled(bench: &Bench, gateway: &Gateway) -> io::Result<u64> {
+fn settled_memory(bench: &Bench, gateway: &Gateway) -> io::Result<u64> {
     for _ in 0..SETTLING {
         sleep(PAUSE);
         bench.runtime.block_on(async {
             let mut open = Vec::new();
             for _ in 0..AT_ONCE {
                 let mut connection = Connection::new(gateway.plain);
-                connection.ask(&request(PASS, 1)).await?;
+                connection.exchange(&request(PASS, 1)).await?;
                 open.push(connection);
             }
             io::Result::Ok(())
@@ -99,23 +99,23 @@ fn each(now: u64, before: u64, added: u64) -> f64 {
 }
 
 /// Measures connections after one request each.
-fn idle(bench: &Bench) -> io::Result<f64> {
+fn idle_connections(bench: &Bench) -> io::Result<f64> {
     let gateway = start(bench)?;
     let mut open = Vec::new();
     let mut add = |count| {
         bench.runtime.block_on(async {
             for _ in 0..count {
                 let mut connection = Connection::new(gateway.plain);
-                connection.ask(&request(PASS, 1)).await?;
+                connection.exchange(&request(PASS, 1)).await?;
                 open.push(connection);
             }
             io::Result::Ok(())
         })
     };
     add(FIRST)?;
-    let before = settled(bench, &gateway)?;
+    let before = settled_memory(bench, &gateway)?;
     add(ADDED)?;
-    Ok(each(settled(bench, &gateway)?, before, ADDED))
+    Ok(each(settled_memory(bench, &gateway)?, before, ADDED))
 }
 
 /// Measures requests on their own connections that all wait at one key.
@@ -135,16 +135,16 @@ fn waiting(bench: &Bench, path: &'static str) -> io::Result<f64> {
                 io::Result::Ok(())
             })?;
             let expected = descriptors + open.len();
-            if !within(PATIENCE, || gateway.descriptors() >= expected) {
+            if !wait_until(PATIENCE, || gateway.descriptors() >= expected) {
                 return Err(io::Error::other("not all connections were accepted"));
             }
         }
         Ok(())
     };
     add(FIRST)?;
-    let before = settled(bench, &gateway)?;
+    let before = settled_memory(bench, &gateway)?;
     add(ADDED)?;
-    Ok(each(settled(bench, &gateway)?, before, ADDED))
+    Ok(each(settled_memory(bench, &gateway)?, before, ADDED))
 }
 
 /// Measures streams that all wait at one key.
@@ -156,8 +156,8 @@ fn waiting_http2(bench: &Bench) -> io::Result<f64> {
         bench.runtime.block_on(async {
             for _ in 0..count / STREAMS {
                 let socket = connect_plain(gateway.plain).await?;
-                let mut connection = http2::Connection::over(socket, HELD);
-                (0..STREAMS).for_each(|_| connection.ask(1));
+                let mut connection = http2::Connection::with_socket(socket, HELD);
+                (0..STREAMS).for_each(|_| connection.open_stream(1));
                 // Sends the requests, and reads the settings.
                 if !connection.outcomes().await?.is_empty() {
                     return Err(io::Error::other("a stream was answered"));
@@ -168,48 +168,48 @@ fn waiting_http2(bench: &Bench) -> io::Result<f64> {
         })
     };
     add(FIRST)?;
-    let before = settled(bench, &gateway)?;
+    let before = settled_memory(bench, &gateway)?;
     add(ADDED)?;
-    Ok(each(settled(bench, &gateway)?, before, ADDED))
+    Ok(each(settled_memory(bench, &gateway)?, before, ADDED))
 }
 
 /// Measures keys whose only request was some seconds ago.
-fn parked(bench: &Bench) -> io::Result<f64> {
+fn parked_keys(bench: &Bench) -> io::Result<f64> {
     const CLIENTS: usize = 64;
     let gateway = start(bench)?;
-    let before = settled(bench, &gateway)?;
-    let coming = Crowd::new(gateway.plain, KEYS, Keys::Once(PARKED), CLIENTS).come();
-    within(PATIENCE, || coming.answers().answered() >= PARKED);
-    let answers = coming.answers();
-    drop(coming);
+    let before = settled_memory(bench, &gateway)?;
+    let running = Crowd::new(gateway.plain, KEYS, Keys::Once(PARKED), CLIENTS).start();
+    wait_until(PATIENCE, || running.answers().answered() >= PARKED);
+    let answers = running.answers();
+    drop(running);
     if answers.passed != PARKED {
         return Err(io::Error::other(format!("not all keys came: {answers:?}")));
     }
     sleep(UNTIL_PARKED);
-    Ok(each(settled(bench, &gateway)?, before, PARKED))
+    Ok(each(settled_memory(bench, &gateway)?, before, PARKED))
 }
 
 /// Measures keys whose actors are running.
-fn active(bench: &Bench) -> io::Result<f64> {
+fn active_keys(bench: &Bench) -> io::Result<f64> {
     let gateway = start(bench)?;
     let mut connection = Connection::new(gateway.plain);
-    let mut ask = |keys: u64| {
+    let mut send = |keys: u64| {
         let began = clock::now();
         bench.runtime.block_on(async {
             for key in 0..keys {
-                connection.ask(&request(WITH_ACTOR, key)).await?;
+                connection.exchange(&request(WITH_ACTOR, key)).await?;
             }
             io::Result::Ok(())
         })?;
         Ok(clock::now().since(began))
     };
-    ask(FIRST)?;
-    let before = settled(bench, &gateway)?;
+    send(FIRST)?;
+    let before = settled_memory(bench, &gateway)?;
     // On a busy machine, keys are parked meanwhile. Repeat until almost all actors are running.
     let mut held = 0.0;
     let is_soon = |took: io::Result<Duration>| took.map(|took| took < ACTIVE_FOR);
     for _ in 0..10 {
-        let is_active = is_soon(ask(FIRST + ACTIVE))?;
+        let is_active = is_soon(send(FIRST + ACTIVE))?;
         held = each(gateway.memory(), before, ACTIVE);
         if is_active {
             return Ok(held);
@@ -223,7 +223,9 @@ fn active(bench: &Bench) -> io::Result<f64> {
 /// Sends the first request of a key, which does not wait. Returns its connection.
 fn first_of_key(bench: &Bench, gateway: &Gateway, path: &str) -> io::Result<Connection> {
     let mut connection = Connection::new(gateway.plain);
-    let status = bench.runtime.block_on(connection.ask(&request(path, 1)))?;
+    let status = bench
+        .runtime
+        .block_on(connection.exchange(&request(path, 1)))?;
     if status == 200 {
         Ok(connection)
     } else {

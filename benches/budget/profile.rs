@@ -25,17 +25,17 @@ impl Profile {
     /// Adds the counts of one file, which covers one thread.
     pub fn add(&mut self, text: &str) {
         let mut names = HashMap::new();
-        let (mut within, mut called) = (String::new(), String::new());
+        let (mut current, mut called) = (String::new(), String::new());
         // The line after `calls=` has the cost of the callees.
         let mut is_inclusive = false;
         for line in text.lines() {
             if let Some(name) = line.strip_prefix("fn=") {
-                within = full_name(&mut names, name);
+                current = full_name(&mut names, name);
             } else if let Some(name) = line.strip_prefix("cfn=") {
                 called = full_name(&mut names, name);
             } else if let Some(calls) = line.strip_prefix("calls=") {
                 is_inclusive = true;
-                if family(&within) != family(&called) {
+                if family(&current) != family(&called) {
                     let calls = calls.split(' ').next().and_then(|it| it.parse().ok());
                     self.function(&called).calls += calls.unwrap_or(0);
                 }
@@ -44,7 +44,7 @@ impl Profile {
             {
                 let cost = line.split(' ').nth(1).and_then(|it| it.parse().ok());
                 if !std::mem::take(&mut is_inclusive) {
-                    self.function(&within).instructions += cost.unwrap_or(0);
+                    self.function(&current).instructions += cost.unwrap_or(0);
                 }
             }
         }
@@ -62,10 +62,10 @@ impl Profile {
         self.functions.values().map(|it| it.instructions).sum()
     }
 
-    /// Returns the calls of the functions whose names `are_meant`.
-    pub fn calls(&self, are_meant: impl Fn(&str) -> bool) -> u64 {
-        let meant = self.functions.iter().filter(|(name, _)| are_meant(name));
-        meant.map(|(_, function)| function.calls).sum()
+    /// Returns the calls of the functions for whose names `is_selected` is true.
+    pub fn calls(&self, is_selected: impl Fn(&str) -> bool) -> u64 {
+        let selected = self.functions.iter().filter(|(name, _)| is_selected(name));
+        selected.map(|(_, function)| function.calls).sum()
     }
 
     pub fn functions(&self) -> &HashMap<String, Function> {

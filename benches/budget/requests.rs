@@ -32,12 +32,12 @@ struct Kind {
     /// Status of all responses except the first.
     status: u16,
     /// Visitors who enter a waiting room before, and what their next requests contain.
-    visitors: Option<(usize, Keeps)>,
+    visitors: Option<(usize, VisitorState)>,
 }
 
 /// State that visitors of a waiting room send back.
 #[derive(Clone, Copy, Debug)]
-enum Keeps {
+enum VisitorState {
     Session,
     Ticket,
     /// As a browser does, which gets the page.
@@ -68,17 +68,17 @@ const KINDS: [Kind; 11] = [
     kind("tls", PASS, Client::Http1(Transport::Tls)),
     kind("plan_cost_refund", PLAN, PLAIN),
     Kind {
-        visitors: Some((1, Keeps::Session)),
+        visitors: Some((1, VisitorState::Session)),
         ..kind("room_session", ROOM, PLAIN)
     },
     Kind {
         status: 429,
-        visitors: Some((WAITING, Keeps::Ticket)),
+        visitors: Some((WAITING, VisitorState::Ticket)),
         ..kind("room_poll", FULL_ROOM, PLAIN)
     },
     Kind {
         status: 503,
-        visitors: Some((WAITING, Keeps::TicketCookie)),
+        visitors: Some((WAITING, VisitorState::TicketCookie)),
         ..kind("room_page", FULL_ROOM, PLAIN)
     },
 ];
@@ -159,13 +159,14 @@ impl Each {
     }
 }
 
+/// Runs the gateway for a number of requests. Returns its profile.
 fn run(bench: &Bench, kind: &Kind, requests: u64) -> io::Result<Profile> {
     let gateway = Gateway::start(Path::new(&bench.program), bench.origins, true)?;
     let to = match kind.client {
         Client::Http1(Transport::Tls) => gateway.tls,
         _ => gateway.plain,
     };
-    bench.runtime.block_on(ask(kind, to, requests))?;
+    bench.runtime.block_on(send(kind, to, requests))?;
     let mut profile = Profile::default();
     for thread in gateway.into_profiles()? {
         profile.add(&thread);
@@ -173,7 +174,8 @@ fn run(bench: &Bench, kind: &Kind, requests: u64) -> io::Result<Profile> {
     Ok(profile)
 }
 
-async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
+/// Sends requests of a kind, and checks the responses.
+async fn send(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
     let unexpected = |status| {
         let Kind { name, .. } = kind;
         Err(io::Error::other(format!("{name}: answered with {status}")))
@@ -182,13 +184,13 @@ async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
         Client::Http1(transport) => {
             let path = kind.path;
             let plain = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
-            let mut connection = Connection::over(transport, to);
+            let mut connection = Connection::with_transport(transport, to);
             let mut each = vec![plain];
-            if let Some((count, keeps)) = kind.visitors {
-                each = come(&mut connection, &each[0], count, keeps).await?;
+            if let Some((count, state)) = kind.visitors {
+                each = enter(&mut connection, &each[0], count, state).await?;
             }
             for (nth, request) in (0..requests).zip(each.iter().cycle()) {
-                let status = connection.ask(request.as_bytes()).await?;
+                let status = connection.exchange(request.as_bytes()).await?;
                 if status != kind.status && nth > 0 {
                     return unexpected(status);
                 }
@@ -196,9 +198,9 @@ async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
         }
         Client::Http2 => {
             let socket = connect_plain(to).await?;
-            let mut connection = http2::Connection::over(socket, kind.path);
+            let mut connection = http2::Connection::with_socket(socket, kind.path);
             for _ in 0..requests {
-                connection.ask(KEY);
+                connection.open_stream(KEY);
                 let outcome = loop {
                     if let Some(outcome) = connection.outcomes().await?.pop() {
                         break outcome;
@@ -216,27 +218,27 @@ async fn ask(kind: &Kind, to: SocketAddr, requests: u64) -> io::Result<()> {
 }
 
 /// Sends `request` for each visitor of a waiting room. Returns the next request of each.
-async fn come(
+async fn enter(
     connection: &mut Connection,
     request: &str,
     count: usize,
-    keeps: Keeps,
+    state: VisitorState,
 ) -> io::Result<Vec<String>> {
-    let (name, field) = match keeps {
-        Keeps::Session => ("Drip-Session", "Drip-Session: "),
-        Keeps::Ticket => ("Drip-Ticket", "Drip-Ticket: "),
-        Keeps::TicketCookie => (
+    let (name, field) = match state {
+        VisitorState::Session => ("Drip-Session", "Drip-Session: "),
+        VisitorState::Ticket => ("Drip-Ticket", "Drip-Ticket: "),
+        VisitorState::TicketCookie => (
             "Drip-Ticket",
             "Accept: text/html\r\nCookie: drip_ticket_full=",
         ),
     };
-    if !matches!(keeps, Keeps::Session) {
+    if !matches!(state, VisitorState::Session) {
         // Occupies the only session.
-        connection.ask(request.as_bytes()).await?;
+        connection.exchange(request.as_bytes()).await?;
     }
     let mut next = Vec::with_capacity(count);
     for _ in 0..count {
-        connection.ask(request.as_bytes()).await?;
+        connection.exchange(request.as_bytes()).await?;
         let kept = connection.field(name);
         let kept = kept.ok_or_else(|| io::Error::other(format!("no {name} came")))?;
         let fields = request.trim_end_matches("\r\n");

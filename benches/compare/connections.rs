@@ -9,9 +9,9 @@ use crate::arguments::Row;
 use crate::peers::{Kind, PASS, Peer, Setup, WAIT};
 use crate::report::{Report, step};
 use crate::support::client::Transport;
-use crate::support::crowd::{Coming, Crowd, Keys, Protocol};
+use crate::support::crowd::{Crowd, Keys, Protocol, RunningCrowd};
 use crate::support::figures::float;
-use crate::support::within;
+use crate::support::wait_until;
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 /// Timeout for late clients.
@@ -35,7 +35,7 @@ struct MemoryCase {
 
 pub fn memory(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let effort = bench.effort;
-    let sorts = [
+    let cases = [
         MemoryCase {
             row: Row::Waiting,
             title: format!("{} requests wait at one key", effort.waiting),
@@ -67,18 +67,18 @@ pub fn memory(bench: &Bench, report: &mut Report) -> io::Result<()> {
             count: effort.tls_connections,
         },
     ];
-    for sort in sorts.iter().filter(|sort| bench.wants(sort.row)) {
-        measure(sort, bench, report)?;
+    for case in cases.iter().filter(|case| bench.wants(case.row)) {
+        measure(case, bench, report)?;
     }
     Ok(())
 }
 
-fn measure(sort: &MemoryCase, bench: &Bench, report: &mut Report) -> io::Result<()> {
-    step(&format!("memory: {}", sort.title));
+fn measure(case: &MemoryCase, bench: &Bench, report: &mut Report) -> io::Result<()> {
+    step(&format!("memory: {}", case.title));
     let (mut rows, mut bars) = (Vec::new(), Vec::new());
-    for peer in bench.start(&sort.setup, sort.requested, report)? {
-        let held = held(sort, &peer, report);
-        let each = held / float(sort.count as u64) / 1024.0;
+    for peer in bench.start(&case.setup, case.requested, report)? {
+        let held = held(case, &peer, report);
+        let each = held / float(case.count as u64) / 1024.0;
         rows.push(vec![
             peer.kind.to_string(),
             format!("{:.0}", held / MEBIBYTE),
@@ -86,63 +86,69 @@ fn measure(sort: &MemoryCase, bench: &Bench, report: &mut Report) -> io::Result<
         ]);
         bars.push((peer.kind, each));
     }
-    let head = [sort.title.as_str(), "MiB", "KiB each"];
+    let head = [case.title.as_str(), "MiB", "KiB each"];
     report.table("memory", &head, &rows);
-    report.memory(sort.name, "KiB", &bars);
+    report.memory(case.name, "KiB", &bars);
     Ok(())
 }
 
 /// The memory that a peer holds for all connections, in bytes.
-fn held(sort: &MemoryCase, peer: &Peer, report: &mut Report) -> f64 {
-    warm(sort, peer);
+fn held(case: &MemoryCase, peer: &Peer, report: &mut Report) -> f64 {
+    warm(case, peer);
     let (memory, descriptors) = (peer.memory(), peer.descriptors());
     let crowd = Crowd {
-        protocol: Protocol::Http1(sort.transport),
-        once: sort.path == PASS,
-        coming: if sort.path == WAIT {
+        protocol: Protocol::Http1(case.transport),
+        once: case.path == PASS,
+        ramp_up: if case.path == WAIT {
             Duration::from_secs(2)
         } else {
             Duration::ZERO
         },
-        ..Crowd::new(peer.address, sort.path, Keys::One(1), sort.count)
+        ..Crowd::new(peer.address, case.path, Keys::One(1), case.count)
     };
-    let coming = crowd.come();
-    let all_here = within(crowd.coming + PATIENCE, || {
-        coming.wait_for_all(Duration::ZERO)
-            && peer.descriptors() >= descriptors + sort.count
-            && (sort.path == WAIT || coming.answers().answered() >= sort.count as u64)
+    let running = crowd.start();
+    let have_all_connected = wait_until(crowd.ramp_up + PATIENCE, || {
+        running.wait_for_all(Duration::ZERO)
+            && peer.descriptors() >= descriptors + case.count
+            && (case.path == WAIT || running.answers().answered() >= case.count as u64)
     });
     sleep(SETTLED);
     let held = float(peer.memory().saturating_sub(memory));
-    check(sort, peer, &coming, all_here, report);
+    check(case, peer, &running, have_all_connected, report);
     held
 }
 
 /// Loads the code that requests need, so that its memory is not counted as that of connections.
-fn warm(sort: &MemoryCase, peer: &Peer) {
+fn warm(case: &MemoryCase, peer: &Peer) {
     const CLIENTS: usize = 4;
     let crowd = Crowd {
-        protocol: Protocol::Http1(sort.transport),
-        ..Crowd::new(peer.address, sort.path, Keys::One(1), CLIENTS)
+        protocol: Protocol::Http1(case.transport),
+        ..Crowd::new(peer.address, case.path, Keys::One(1), CLIENTS)
     };
-    let coming = crowd.come();
-    coming.wait_for_all(PATIENCE);
+    let running = crowd.start();
+    running.wait_for_all(PATIENCE);
     sleep(Duration::from_millis(200));
-    drop(coming);
+    drop(running);
     sleep(SETTLED);
 }
 
-fn check(sort: &MemoryCase, peer: &Peer, coming: &Coming, all_here: bool, report: &mut Report) {
-    let (kind, answers) = (peer.kind, coming.answers());
-    if !all_here {
-        report.note(&format!("{kind}: not all of the {} came", sort.title));
+fn check(
+    case: &MemoryCase,
+    peer: &Peer,
+    running: &RunningCrowd,
+    have_all_connected: bool,
+    report: &mut Report,
+) {
+    let (kind, answers) = (peer.kind, running.answers());
+    if !have_all_connected {
+        report.note(&format!("{kind}: not all of the {} came", case.title));
     }
-    let expected = if sort.path == WAIT {
+    let expected = if case.path == WAIT {
         answers.failed == 0 && answers.answered() <= 1
     } else {
-        answers.failed == 0 && answers.passed == sort.count as u64
+        answers.failed == 0 && answers.passed == case.count as u64
     };
     if !expected {
-        report.note(&format!("{kind}: {}: {answers:?}", sort.title));
+        report.note(&format!("{kind}: {}: {answers:?}", case.title));
     }
 }

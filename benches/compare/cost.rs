@@ -11,9 +11,9 @@ use crate::arguments::Row;
 use crate::peers::{Kind, PASS, Peer, SHUT, Setup};
 use crate::report::{Report, step};
 use crate::support::answers::Answers;
-use crate::support::crowd::{Coming, Crowd, Keys};
+use crate::support::crowd::{Crowd, Keys, RunningCrowd};
 use crate::support::figures::{Figure, float};
-use crate::support::within;
+use crate::support::wait_until;
 use crate::table::{self, Measured};
 use crate::{Bench, Effort};
 
@@ -103,12 +103,12 @@ pub fn rounds(
             // Each peer is the first after a pause in one of the rounds.
             let index = (turn + round) % peers.len();
             let crowd = crowd(&peers[index]);
-            let coming = crowd.come();
-            if !coming.wait_for_all(crowd.coming + PATIENCE) {
+            let running = crowd.start();
+            if !running.wait_for_all(crowd.ramp_up + PATIENCE) {
                 report.note(&format!("{}: not all clients came", peers[index].kind));
             }
             sleep(effort.warm);
-            let answers = window(&peers[index], &coming, effort, &mut all[index]);
+            let answers = window(&peers[index], &running, effort, &mut all[index]);
             check(&peers[index], crowd.path, answers, report);
         }
     }
@@ -116,16 +116,16 @@ pub fn rounds(
 }
 
 /// Measures one window of a peer while a crowd sends requests.
-fn window(peer: &Peer, coming: &Coming, effort: Effort, rounds: &mut Rounds) -> Answers {
+fn window(peer: &Peer, running: &RunningCrowd, effort: Effort, rounds: &mut Rounds) -> Answers {
     let began = gateway::time::clock::now();
-    let (before, time_before) = (coming.answers(), peer.processor_time());
+    let (before, time_before) = (running.answers(), peer.processor_time());
     sleep(effort.window);
     // On a busy machine it takes longer to get enough requests.
-    within(PATIENCE, || {
-        coming.answers().since(&before).answered() >= ENOUGH
+    wait_until(PATIENCE, || {
+        running.answers().since(&before).answered() >= ENOUGH
     });
     let (answers, time) = (
-        coming.answers().since(&before),
+        running.answers().since(&before),
         peer.processor_time().saturating_sub(time_before),
     );
     let took = gateway::time::clock::now().since(began);

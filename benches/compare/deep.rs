@@ -32,13 +32,13 @@ pub fn queues(bench: &Bench, report: &mut Report) -> io::Result<()> {
     // The warm-up lasts until each client has asked once.
     effort.warm *= 3;
     let measured = depths.into_iter().map(|depth| {
-        let coming = if depth > 100 {
+        let ramp_up = if depth > 100 {
             Duration::from_secs(2)
         } else {
             Duration::ZERO
         };
         let rounds = rounds(&peers, effort, report, |peer| Crowd {
-            coming,
+            ramp_up,
             ..Crowd::new(peer.address, DEEP, Keys::One(1), depth)
         });
         for peer in &rounds {

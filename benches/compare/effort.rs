@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+/// Numbers of rounds, requests and connections of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub rounds: usize,
@@ -22,7 +23,7 @@ pub struct Effort {
     /// Keys in `6000 keys`.
     pub slow: usize,
     /// Whether a number of rounds was given. It then also applies to measurements with long rounds.
-    pub patient: bool,
+    pub has_given_rounds: bool,
 }
 
 impl Effort {
@@ -37,7 +38,7 @@ impl Effort {
             connections: 9000,
             tls_connections: 2000,
             slow: 6000,
-            patient: false,
+            has_given_rounds: false,
         }
     }
 
@@ -59,14 +60,14 @@ impl Effort {
     pub fn with_rounds(self, rounds: Option<usize>) -> Self {
         Self {
             rounds: rounds.unwrap_or(self.rounds),
-            patient: rounds.is_some(),
+            has_given_rounds: rounds.is_some(),
             ..self
         }
     }
 
     /// For measurements with long rounds: at most `most` rounds, unless a number was given.
     pub fn at_most(self, most: usize) -> Self {
-        let rounds = if self.patient {
+        let rounds = if self.has_given_rounds {
             self.rounds
         } else {
             self.rounds.min(most)
@@ -75,7 +76,7 @@ impl Effort {
     }
 
     /// Limits the connections to those that this process and each proxy may open.
-    pub fn within(self, descriptors: usize) -> Self {
+    pub fn limited_to(self, descriptors: usize) -> Self {
         // For listeners, files, and the connections to the origin, whose other ends are in this
         // process.
         const OTHERS: usize = 2000;

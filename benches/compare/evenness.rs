@@ -17,24 +17,22 @@ use crate::support::origin::Arrival;
 const CLIENTS: usize = 32;
 pub const KEY: u64 = 1;
 const FLOODED: u64 = 2;
-/// Limit for the floor's coefficient of variation.
-///
-/// On a calm machine the floor is below it, so less uneven than chance.
+/// Highest variation of the floor on a calm machine: that of pure chance is 1.
 const CALM: f64 = 1.0;
 const DISTURBED: &str = "**The floor itself is uneven: the machine was busy with something else, and these rows tell of \
     that, not of the proxies. Measure again when it is calm.**\n";
 
 /// The results of one stream over some rounds.
 #[derive(Debug, Default)]
-struct Seen {
+struct StreamRounds {
     variations: Vec<f64>,
     rates: Vec<f64>,
     /// The first moments of the last round, in milliseconds.
     glimpse: Vec<f64>,
 }
 
-impl Seen {
-    fn take(&mut self, arrivals: &[Arrival]) {
+impl StreamRounds {
+    fn add(&mut self, arrivals: &[Arrival]) {
         let moments: Vec<u64> = arrivals
             .iter()
             .filter(|arrival| arrival.key == KEY)
@@ -62,25 +60,26 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     if bench.wants(Row::Streams) {
         step("how evenly a key's requests leave, at four rates");
         for (rate, path) in STREAMS {
-            let mut of_peers = none_seen(&peers);
-            let mut of_floor = Seen::default();
+            let mut peer_rounds = no_rounds(&peers);
+            let mut floor_rounds = StreamRounds::default();
             for _ in 0..bench.effort.rounds {
-                for (peer, seen) in peers.iter().zip(&mut of_peers) {
-                    seen.take(&watch(bench, peer, path, rate));
+                for (peer, rounds) in peers.iter().zip(&mut peer_rounds) {
+                    rounds.add(&record(bench, peer, path, rate));
                 }
-                of_floor.take(&floor::arrivals(bench, rate, Wait::Asleep)?);
+                floor_rounds.add(&floor::arrivals(bench, rate, Wait::Asleep)?);
             }
-            disturbed |= Figure::of(&of_floor.variations).is_some_and(|floor| floor.median > CALM);
+            disturbed |=
+                Figure::of(&floor_rounds.variations).is_some_and(|floor| floor.median > CALM);
             let name = format!("{rate}r/s");
-            rows.push(row(&name, &peers, &of_peers, &of_floor, report));
+            rows.push(row(&name, &peers, &peer_rounds, &floor_rounds, report));
         }
     }
     let mut refused = Vec::new();
     if flooded {
         step("how evenly a key's requests leave at 500r/s, while another key is flooded");
-        let (seen, of_floor, rates) = beside_a_flood(bench, &peers)?;
+        let (rounds, floor_rounds, rates) = beside_a_flood(bench, &peers)?;
         let name = "500r/s, flooded";
-        rows.push(row(name, &peers, &seen, &of_floor, report));
+        rows.push(row(name, &peers, &rounds, &floor_rounds, report));
         refused = rates;
     }
     let mut head = vec!["of one key, always waited at".to_owned()];
@@ -111,82 +110,87 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
 
 /// The results of each peer and of the floor while clients flood another key.
 ///
-/// Also returns how often the peers rejected that key. The floor keeps its processor busy as they do;
-/// its flood goes to the origin itself.
-fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> io::Result<(Vec<Seen>, Seen, Vec<Vec<f64>>)> {
+/// Also returns how often the peers rejected that key. The floor keeps its processor busy as the
+/// peers do; its flood goes to the origin itself.
+fn beside_a_flood(
+    bench: &Bench,
+    peers: &[Peer],
+) -> io::Result<(Vec<StreamRounds>, StreamRounds, Vec<Vec<f64>>)> {
     let (rate, path) = STREAMS[1];
     let flood = |to| Crowd {
-        meek: true,
+        has_low_priority: true,
         ..Crowd::new(to, SHUT, Keys::One(FLOODED), CLIENTS)
     };
-    let mut of_floor = Seen::default();
-    let mut of_peers = none_seen(peers);
+    let mut floor_rounds = StreamRounds::default();
+    let mut peer_rounds = no_rounds(peers);
     let mut refused: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
     for _ in 0..bench.effort.rounds {
-        for ((peer, seen), refused) in peers.iter().zip(&mut of_peers).zip(&mut refused) {
-            let flood = flood(peer.address).come();
+        for ((peer, rounds), refused) in peers.iter().zip(&mut peer_rounds).zip(&mut refused) {
+            let flood = flood(peer.address).start();
             let (before, began) = (flood.answers(), gateway::time::clock::now());
-            seen.take(&watch(bench, peer, path, rate));
+            rounds.add(&record(bench, peer, path, rate));
             let took = gateway::time::clock::now().since(began).as_secs_f64();
             refused.push(float(flood.answers().since(&before).refused) / took);
         }
-        let _flood = flood(bench.origin.address).come();
-        of_floor.take(&floor::arrivals(bench, rate, Wait::Busy)?);
+        let _flood = flood(bench.origin.address).start();
+        floor_rounds.add(&floor::arrivals(bench, rate, Wait::Busy)?);
     }
-    Ok((of_peers, of_floor, refused))
+    Ok((peer_rounds, floor_rounds, refused))
 }
 
-fn none_seen(peers: &[Peer]) -> Vec<Seen> {
-    peers.iter().map(|_| Seen::default()).collect()
+fn no_rounds(peers: &[Peer]) -> Vec<StreamRounds> {
+    peers.iter().map(|_| StreamRounds::default()).collect()
 }
 
 /// Keeps some requests waiting at the path, and records what arrives.
-fn watch(bench: &Bench, peer: &Peer, path: &'static str, rate: u64) -> Vec<Arrival> {
-    let _crowd = Crowd::new(peer.address, path, Keys::One(KEY), CLIENTS).come();
+fn record(bench: &Bench, peer: &Peer, path: &'static str, rate: u64) -> Vec<Arrival> {
+    let _crowd = Crowd::new(peer.address, path, Keys::One(KEY), CLIENTS).start();
     sleep(bench.effort.warm + Duration::from_millis(100));
-    look(bench, rate)
+    record_arrivals(bench, rate)
 }
 
-pub fn look(bench: &Bench, rate: u64) -> Vec<Arrival> {
+/// Records what arrives at the origin for a while.
+pub fn record_arrivals(bench: &Bench, rate: u64) -> Vec<Arrival> {
     // At least two hundred gaps.
     let least = Duration::from_secs_f64(200.0 / float(rate));
-    bench.origin.watch();
+    bench.origin.start_recording();
     sleep(bench.effort.window.max(least));
-    bench.origin.seen()
+    bench.origin.take_recorded()
 }
 
 fn row(
     name: &str,
     peers: &[Peer],
-    seen: &[Seen],
-    floor: &Seen,
+    rounds: &[StreamRounds],
+    floor: &StreamRounds,
     report: &mut Report,
 ) -> Vec<String> {
-    let of_nginx = peers.iter().position(|peer| peer.kind == Kind::Nginx);
-    let of_nginx = of_nginx.map(|index| &seen[index].variations);
+    let nginx_variations = peers.iter().position(|peer| peer.kind == Kind::Nginx);
+    let nginx_variations = nginx_variations.map(|index| &rounds[index].variations);
     let mut row = vec![name.to_owned()];
-    for (peer, seen) in peers.iter().zip(seen) {
-        let variation = Figure::of(&seen.variations);
+    for (peer, rounds) in peers.iter().zip(rounds) {
+        let variation = Figure::of(&rounds.variations);
         row.push(cell(variation, 3));
         if peer.kind.is_drip() {
-            let beside = of_nginx.and_then(|nginx| Figure::ratio(&seen.variations, nginx));
+            let beside =
+                nginx_variations.and_then(|nginx| Figure::ratio(&rounds.variations, nginx));
             row.push(cell(beside, 2));
         }
-        row.push(cell(Figure::of(&seen.rates), 0));
+        row.push(cell(Figure::of(&rounds.rates), 0));
         report.stream(Stream {
-            of: peer.kind.to_string(),
+            peer: peer.kind.to_string(),
             name: name.to_owned(),
             variation: variation.map_or(0.0, |figure| figure.median),
-            glimpse: seen.glimpse.clone(),
+            glimpse: rounds.glimpse.clone(),
         });
     }
-    let variations = peers.iter().zip(seen);
-    let variations = variations.map(|(peer, seen)| (peer.kind, seen.variations.clone()));
+    let variations = peers.iter().zip(rounds);
+    let variations = variations.map(|(peer, rounds)| (peer.kind, rounds.variations.clone()));
     report.summary(&format!("variation at {name}"), "", variations.collect());
     let variation = Figure::of(&floor.variations);
     row.push(cell(variation, 3));
     report.stream(Stream {
-        of: "the machine's floor".to_owned(),
+        peer: "the machine's floor".to_owned(),
         name: name.to_owned(),
         variation: variation.map_or(0.0, |figure| figure.median),
         glimpse: floor.glimpse.clone(),

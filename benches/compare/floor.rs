@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::Bench;
-use crate::evenness::{KEY, look};
+use crate::evenness::{KEY, record_arrivals};
 use crate::support::origin::Arrival;
 use crate::support::placement::Side;
 
@@ -26,19 +26,20 @@ pub fn arrivals(bench: &Bench, rate: u64, wait: Wait) -> io::Result<Vec<Arrival>
     let mut to_origin = TcpStream::connect(bench.origin.address)?;
     to_origin.set_nodelay(true)?;
     let sender = std::thread::spawn(move || {
-        Side::Proxy.take();
+        Side::Proxy.pin_thread();
         pace(&mut to_origin, rate, wait, || {
             matches!(stopped.try_recv(), Err(TryRecvError::Empty))
         })
     });
     sleep(bench.effort.warm);
-    let arrivals = look(bench, rate);
+    let arrivals = record_arrivals(bench, rate);
     drop(stop);
     let sent = sender.join();
     sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     Ok(arrivals)
 }
 
+/// Sends requests at the rate while `go_on` returns true.
 fn pace(origin: &mut TcpStream, rate: u64, wait: Wait, go_on: impl Fn() -> bool) -> io::Result<()> {
     let request = format!("GET / HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
     let mut answer = [0; 4096];

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::Bench;
 use crate::arguments::Row;
 use crate::cost::{self, CLIENTS};
-use crate::evenness::look;
+use crate::evenness::record_arrivals;
 use crate::floor::{self, Wait};
 use crate::peers::{GATED, Kind, OPEN_GATE, PASS, Setup};
 use crate::report::{Report, step};
@@ -49,11 +49,15 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let mut rows = Vec::new();
     for (rate, path) in GATED {
         for peer in &peers {
-            let (mut variations, mut rates, mut of_floor) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut variations, mut rates, mut floor_variations) =
+                (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..bench.effort.rounds {
-                let crowd = Crowd::new(peer.address, path, Keys::InTurn(KEYS), CLIENTS).come();
+                let crowd = Crowd::new(peer.address, path, Keys::InTurn(KEYS), CLIENTS).start();
                 sleep(bench.effort.warm + Duration::from_millis(100));
-                let moments: Vec<u64> = look(bench, rate).iter().map(|it| it.at).collect();
+                let moments: Vec<u64> = record_arrivals(bench, rate)
+                    .iter()
+                    .map(|it| it.at)
+                    .collect();
                 drop(crowd);
                 if let Some(evenness) = Evenness::of(&moments) {
                     variations.push(evenness.variation);
@@ -63,14 +67,14 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
                     .iter()
                     .map(|it| it.at)
                     .collect();
-                of_floor.extend(Evenness::of(&floor).map(|evenness| evenness.variation));
+                floor_variations.extend(Evenness::of(&floor).map(|evenness| evenness.variation));
             }
             let (variations, rates) = (Figure::of(&variations), Figure::of(&rates));
             rows.push(vec![
                 format!("{rate}r/s"),
                 cell(variations, 3),
                 cell(rates, 1),
-                cell(Figure::of(&of_floor), 3),
+                cell(Figure::of(&floor_variations), 3),
             ]);
         }
     }

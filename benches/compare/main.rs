@@ -81,7 +81,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(arguments: Arguments) -> io::Result<()> {
-    process::end_with_us();
+    process::stop_programs_on_signal();
     if arguments.is_empty() {
         return Err(io::Error::other("none of these rows is of these parts"));
     }
@@ -101,11 +101,11 @@ fn measure(arguments: Arguments) -> io::Result<()> {
     };
     let effort = effort.with_rounds(arguments.rounds);
     // The page compares drip with other proxies, not with itself.
-    let kept = arguments.is_whole() && !present.contains(&Kind::Before);
-    let mut report = Report::begin(kept, &arguments, &present);
+    let is_for_page = arguments.is_whole() && !present.contains(&Kind::Before);
+    let mut report = Report::begin(is_for_page, &arguments, &present);
     println!("about {}", arguments.estimate());
     let bench = Bench {
-        effort: effort.within(placement::take_descriptors()),
+        effort: effort.limited_to(placement::raise_descriptor_limit()),
         origin: placement::Side::Load.run(Origin::start)?,
         present,
         arguments,

@@ -10,7 +10,7 @@ use crate::peers::{KEYS, Kind, Peer, Setup};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::float;
-use crate::support::within;
+use crate::support::wait_until;
 use crate::table::{self, Measured};
 use crate::{Bench, Effort};
 
@@ -32,7 +32,7 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let thousand = rounds(&peers, effort, report, |peer| {
         Crowd::new(peer.address, KEYS, Keys::InTurn(1000), CLIENTS)
     });
-    let kept: Vec<Kept> = peers
+    let key_memory: Vec<KeyMemory> = peers
         .iter()
         .map(|peer| fill(peer, effort, report))
         .collect();
@@ -49,50 +49,52 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
         ..Measured::new(&name, &format!("CPU proxied, {name}"), rounds)
     });
     table::write(report, "one worker, proxied", AT_ONCE, &measured);
-    let rows = peers.iter().zip(&kept).map(|(peer, kept)| {
+    let rows = peers.iter().zip(&key_memory).map(|(peer, key_memory)| {
         vec![
             peer.kind.to_string(),
-            kept.keys.to_string(),
-            format!("{:.0}", kept.bytes / float(1 << 20)),
-            format!("{:.0}", kept.each()),
+            key_memory.keys.to_string(),
+            format!("{:.0}", key_memory.bytes / float(1 << 20)),
+            format!("{:.0}", key_memory.each()),
         ]
     });
     let head = ["remembered, nobody waiting", "keys", "MiB", "bytes a key"];
     report.table("memory", &head, &rows.collect::<Vec<_>>());
-    let bars = peers.iter().zip(&kept);
-    let bars: Vec<_> = bars.map(|(peer, kept)| (peer.kind, kept.each())).collect();
+    let bars = peers.iter().zip(&key_memory);
+    let bars: Vec<_> = bars
+        .map(|(peer, key_memory)| (peer.kind, key_memory.each()))
+        .collect();
     report.memory("a remembered key", "bytes", &bars);
     Ok(())
 }
 
-/// The memory that a peer holds for keys that came once.
-struct Kept {
+/// The memory that a peer holds for keys with one request each.
+struct KeyMemory {
     keys: u64,
     bytes: f64,
 }
 
-impl Kept {
+impl KeyMemory {
     fn each(&self) -> f64 {
         self.bytes / float(self.keys.max(1))
     }
 }
 
 /// Sends one request of each key.
-fn fill(peer: &Peer, effort: Effort, report: &mut Report) -> Kept {
+fn fill(peer: &Peer, effort: Effort, report: &mut Report) -> KeyMemory {
     // drip parks a key's actor after two seconds.
     const UNTIL_PARKED: Duration = Duration::from_secs(3);
     let before = peer.memory();
-    let coming = Crowd::new(peer.address, KEYS, Keys::Once(effort.keys), CLIENTS).come();
-    within(Duration::from_secs(90), || {
-        coming.answers().answered() >= effort.keys
+    let running = Crowd::new(peer.address, KEYS, Keys::Once(effort.keys), CLIENTS).start();
+    wait_until(Duration::from_secs(90), || {
+        running.answers().answered() >= effort.keys
     });
-    let keys = coming.answers().passed;
-    drop(coming);
+    let keys = running.answers().passed;
+    drop(running);
     if keys < effort.keys {
         report.note(&format!("{}: only {keys} keys came in time", peer.kind));
     }
     sleep(UNTIL_PARKED);
-    Kept {
+    KeyMemory {
         keys,
         bytes: float(peer.memory().saturating_sub(before)),
     }

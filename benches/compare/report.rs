@@ -16,11 +16,13 @@ const PAGE: &str = "README.md";
 #[derive(Debug, Default)]
 pub struct Report {
     /// Whether it goes into the page.
-    kept: bool,
-    asked: Vec<&'static str>,
+    is_for_page: bool,
+    /// Names of the requested parts.
+    requested: Vec<&'static str>,
     machine: String,
     parts: BTreeMap<&'static str, String>,
     costs: Vec<Bars>,
+    /// Memory that the peers hold.
     held: Vec<Bars>,
     streams: Vec<Stream>,
     lines: Vec<Line>,
@@ -39,7 +41,7 @@ struct Bars {
 #[derive(Debug)]
 pub struct Stream {
     /// The peer that paced them.
-    pub of: String,
+    pub peer: String,
     /// Their rate.
     pub name: String,
     pub variation: f64,
@@ -57,7 +59,7 @@ impl Report {
     ///
     /// Only the requested parts go into the page. Everything else that the run measures goes to the
     /// terminal only.
-    pub fn begin(kept: bool, arguments: &Arguments, present: &[Kind]) -> Self {
+    pub fn begin(is_for_page: bool, arguments: &Arguments, present: &[Kind]) -> Self {
         let versions = present.iter().filter_map(|kind| kind.version());
         let versions = versions.collect::<Vec<_>>().join(", ");
         let mut machine = vec![format!("{}; {versions}.", machine::describe())];
@@ -70,8 +72,8 @@ impl Report {
         let machine = machine.join(" ");
         println!("{machine}");
         Self {
-            kept,
-            asked: arguments.parts.iter().map(|part| part.name()).collect(),
+            is_for_page,
+            requested: arguments.parts.iter().map(|part| part.name()).collect(),
             machine,
             ..Self::default()
         }
@@ -83,9 +85,10 @@ impl Report {
         self.notes.push(what.trim().to_owned());
     }
 
+    /// Adds text to a part of the page.
     pub fn text(&mut self, part: &'static str, text: &str) {
         print!("{text}");
-        if !self.asked.contains(&part) {
+        if !self.requested.contains(&part) {
             return;
         }
         let all = self.parts.entry(part).or_default();
@@ -93,6 +96,7 @@ impl Report {
         all.push('\n');
     }
 
+    /// Adds a table to a part of the page.
     pub fn table(&mut self, part: &'static str, head: &[&str], rows: &[Vec<String>]) {
         self.text(part, &page::table(head, rows));
     }
@@ -139,18 +143,18 @@ impl Report {
     pub fn end(mut self) -> io::Result<()> {
         let summary = summary::table(&self.lines);
         println!("\nIn short:\n{summary}");
-        if !self.kept {
+        if !self.is_for_page {
             println!("benches/README.md and its plots stay as they are");
             return Ok(());
         }
         // A run of some parts would leave a summary with only their rows.
         if Part::ALL
             .iter()
-            .all(|part| self.asked.contains(&part.name()))
+            .all(|part| self.requested.contains(&part.name()))
         {
             self.parts.insert("summary", summary);
         }
-        let readme = page::here(PAGE);
+        let readme = page::path(PAGE);
         let notes = self
             .notes
             .iter()
@@ -160,7 +164,7 @@ impl Report {
         for (part, text) in &self.parts {
             page::replace(&readme, part, text)?;
         }
-        let save = |name: &str, chart: &Chart| chart.save(page::here("plots").join(name));
+        let save = |name: &str, chart: &Chart| chart.save(page::path("plots").join(name));
         if self.parts.contains_key("cost") {
             save("cost.svg", &self.cost())?;
         }
@@ -203,19 +207,19 @@ impl Report {
         }
         let mut all: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
         for stream in &self.streams {
-            let at = names
+            let index = names
                 .iter()
                 .position(|name| *name == stream.name)
                 .unwrap_or_default();
-            all.entry(&stream.of)
+            all.entry(&stream.peer)
                 .or_default()
-                .push((index_position(at), stream.variation));
+                .push((coordinate(index), stream.variation));
         }
         let mut bars = Panel::new("variation of the gaps: 0 is perfectly even")
             .x_names(names.iter().copied())
             .height(220);
-        for (of, points) in &all {
-            bars = bars.bars(*of, points);
+        for (peer, points) in &all {
+            bars = bars.bars(*peer, points);
         }
         let mut close = Panel::new("requests so far, at 2000r/s")
             .x_label("ms")
@@ -229,9 +233,9 @@ impl Report {
                 .glimpse
                 .iter()
                 .enumerate()
-                .map(|(count, at)| (*at, index_position(count + 1)))
+                .map(|(count, at)| (*at, coordinate(count + 1)))
                 .collect();
-            close = close.step(stream.of.as_str(), &steps);
+            close = close.step(stream.peer.as_str(), &steps);
         }
         Chart::new("How evenly requests reach the origin")
             .subtitle(&self.machine)
@@ -248,9 +252,9 @@ fn by_peer(name: &str, bars: &[&Bars]) -> Panel {
         let points: Vec<(f64, f64)> = bars
             .iter()
             .enumerate()
-            .filter_map(|(at, bars)| {
-                let (_, value) = bars.figures.iter().find(|(of, _)| of == kind)?;
-                Some((index_position(at), *value))
+            .filter_map(|(index, bars)| {
+                let (_, value) = bars.figures.iter().find(|(peer, _)| peer == kind)?;
+                Some((coordinate(index), *value))
             })
             .collect();
         if points.is_empty() {
@@ -263,10 +267,11 @@ fn by_peer(name: &str, bars: &[&Bars]) -> Panel {
 fn points(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     values
         .enumerate()
-        .map(|(at, value)| (index_position(at), value))
+        .map(|(index, value)| (coordinate(index), value))
         .collect()
 }
 
-fn index_position(index: usize) -> f64 {
+/// Returns the position of an item on an axis with names.
+fn coordinate(index: usize) -> f64 {
     crate::support::figures::float(index as u64)
 }

@@ -31,16 +31,16 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
     for _ in 0..bench.effort.at_most(2).rounds {
         for (index, peer) in peers.iter().enumerate() {
             let crowd = Crowd {
-                coming: Duration::from_nanos(INTERVAL),
+                ramp_up: Duration::from_nanos(INTERVAL),
                 ..Crowd::new(peer.address, SLOW, Keys::Own, keys)
             };
-            let coming = crowd.come();
-            coming.wait_for_all(crowd.coming + Duration::from_secs(5));
+            let running = crowd.start();
+            running.wait_for_all(crowd.ramp_up + Duration::from_secs(5));
             sleep(bench.effort.warm);
-            bench.origin.watch();
+            bench.origin.start_recording();
             sleep(Duration::from_nanos(INTERVAL * 5 / 2));
-            let arrivals = bench.origin.seen();
-            let answers = coming.answers();
+            let arrivals = bench.origin.take_recorded();
+            let answers = running.answers();
             if answers.refused + answers.failed > 0 {
                 report.note(&format!("{}: {answers:?}", peer.kind));
             }

@@ -13,14 +13,15 @@ pub struct Line {
 }
 
 impl Line {
-    fn of(&self, kind: Kind) -> Option<&[f64]> {
+    /// Returns the rounds of a peer; `None` if it was not measured.
+    fn rounds_of(&self, kind: Kind) -> Option<&[f64]> {
         let mut rounds = self.rounds.iter();
-        let (_, rounds) = rounds.find(|(of, _)| *of == kind)?;
+        let (_, rounds) = rounds.find(|(peer, _)| *peer == kind)?;
         Some(rounds)
     }
 
     fn median(&self, kind: Kind) -> String {
-        let median = self.of(kind).and_then(Figure::of);
+        let median = self.rounds_of(kind).and_then(Figure::of);
         median.map_or_else(dash, |figure| {
             let text = format!("{} {}", digits(figure.median), self.unit);
             text.trim_end().to_owned()
@@ -28,7 +29,7 @@ impl Line {
     }
 
     fn ratio(&self, ours: Kind, theirs: Kind) -> String {
-        let ratio = self.of(ours).zip(self.of(theirs));
+        let ratio = self.rounds_of(ours).zip(self.rounds_of(theirs));
         cell(
             ratio.and_then(|(ours, theirs)| Figure::ratio(ours, theirs)),
             2,
@@ -45,12 +46,12 @@ pub fn table(lines: &[Line]) -> String {
         (Kind::Lean, Kind::Nginx),
         (Kind::Drip, Kind::Before),
     ];
-    let seen = |kind: Kind| lines.iter().any(|line| line.of(kind).is_some());
-    let kinds = SHOWN.into_iter().filter(|kind| seen(*kind));
+    let is_measured = |kind: Kind| lines.iter().any(|line| line.rounds_of(kind).is_some());
+    let kinds = SHOWN.into_iter().filter(|kind| is_measured(*kind));
     let kinds: Vec<Kind> = kinds.collect();
     let ratios = RATIOS
         .into_iter()
-        .filter(|(ours, theirs)| seen(*ours) && seen(*theirs));
+        .filter(|(ours, theirs)| is_measured(*ours) && is_measured(*theirs));
     let ratios: Vec<(Kind, Kind)> = ratios.collect();
     if ratios.is_empty() {
         return String::new();

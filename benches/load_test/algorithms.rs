@@ -16,10 +16,10 @@ use crate::scene::{CallOutcome, End, Scene};
 use crate::support::page;
 use crate::support::plot::{Chart, Panel};
 
-/// A route's path, its title, the algorithm of its zone, and its limit.
-type Way = (&'static str, &'static str, &'static str, &'static str);
+/// A route's path, its title, the algorithm of its zone, and further fields of its limit.
+type Case = (&'static str, &'static str, &'static str, &'static str);
 
-const WAYS: [Way; 7] = [
+const CASES: [Case; 7] = [
     (
         "/queue",
         "leaky_bucket, burst = 20",
@@ -54,16 +54,20 @@ const WAYS: [Way; 7] = [
     ),
 ];
 
-const NATURE: BackendSettings = BackendSettings {
+const BACKEND: BackendSettings = BackendSettings {
     workers: 64,
     work: Duration::from_millis(2),
 };
 
+/// Plays the scene. `length`: fraction of its full length. `about`: the machine and version.
 pub fn play(length: f64, about: &str) -> io::Result<Played> {
     let end = 8.0 * length;
-    let mut calls: Vec<Call> = WAYS.iter().flat_map(|way| of_one(way.0, end)).collect();
+    let mut calls: Vec<Call> = CASES
+        .iter()
+        .flat_map(|case| calls_of_route(case.0, end))
+        .collect();
     calls.sort_by_key(|call| call.at);
-    let backend = Backend::start(NATURE)?;
+    let backend = Backend::start(BACKEND)?;
     let gateway = Gateway::start(backend.address, &file())?;
     let scene = Scene {
         calls: &calls,
@@ -72,7 +76,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
         patience: Duration::from_secs(10),
     };
     println!("each algorithm, on the same bursts …");
-    to_a_whole_second();
+    wait_for_whole_second();
     let outcome = scene.play();
     let last = outcome
         .iter()
@@ -85,7 +89,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
             .x_label("seconds; windows begin at whole ones")
             .same_x(),
     );
-    for (path, name, ..) in WAYS {
+    for (path, name, ..) in CASES {
         let all: Vec<CallOutcome> = outcome
             .iter()
             .copied()
@@ -117,8 +121,9 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     })
 }
 
-/// Two bursts beside the edge of a window, one that is far too large, and a time above the rate.
-fn of_one(path: &'static str, end: f64) -> Vec<Call> {
+/// Returns the calls of a route: two bursts beside the edge of a window, one that is far too large,
+/// and calls above the rate for a while.
+fn calls_of_route(path: &'static str, end: f64) -> Vec<Call> {
     burst(path, 0.9, 20)
         .chain(burst(path, 1.1, 20))
         .chain(burst(path, 0.4 * end, 40))
@@ -126,9 +131,10 @@ fn of_one(path: &'static str, end: f64) -> Vec<Call> {
         .collect()
 }
 
+/// Returns the zones and routes of all cases.
 fn file() -> String {
     let mut text = String::new();
-    for (path, _, algorithm, limit) in WAYS {
+    for (path, _, algorithm, limit) in CASES {
         let name = &path[1..];
         // Writing to a string does not fail.
         let _taken = write!(
@@ -150,10 +156,10 @@ limits = [{{ zone = "{name}"{limit} }}]
 }
 
 /// Waits for a whole second. Fixed windows begin there, so the scene is the same each time.
-fn to_a_whole_second() {
+fn wait_for_whole_second() {
     const SECOND: u64 = 1_000_000_000;
-    let into = clock::now().as_nanos() % SECOND;
-    thread::sleep(Duration::from_nanos(SECOND - into));
+    let since_whole = clock::now().as_nanos() % SECOND;
+    thread::sleep(Duration::from_nanos(SECOND - since_whole));
 }
 
 fn row(name: &str, all: &[CallOutcome], reached: &[f64]) -> Vec<String> {

@@ -26,7 +26,7 @@ const ANSWER: &[u8] =
 pub struct Visit {
     /// The value of its field X-Call.
     pub call: usize,
-    pub came: Moment,
+    pub arrived: Moment,
     /// Time of the response; `None` without a response.
     pub done: Option<Moment>,
 }
@@ -47,7 +47,7 @@ pub struct Backend {
 }
 
 impl Backend {
-    pub fn start(nature: BackendSettings) -> io::Result<Self> {
+    pub fn start(settings: BackendSettings) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let backend = Self {
@@ -59,10 +59,10 @@ impl Backend {
             let runtime = runtime::Builder::new_current_thread().enable_all().build();
             let serving = async move {
                 let listener = TcpListener::from_std(listener).expect("a listener");
-                let workers = Arc::new(Semaphore::new(nature.workers));
+                let workers = Arc::new(Semaphore::new(settings.workers));
                 while let Ok((stream, _)) = listener.accept().await {
                     let (visits, workers) = (Arc::clone(&visits), Arc::clone(&workers));
-                    tokio::task::spawn_local(serve(stream, nature.work, workers, visits));
+                    tokio::task::spawn_local(serve(stream, settings.work, workers, visits));
                 }
             };
             runtime
@@ -99,8 +99,8 @@ async fn serve(
         }
         while let Some(end) = memmem::find(&read, b"\r\n\r\n") {
             let visit = Visit {
-                call: call(&read[..end]),
-                came: clock::now(),
+                call: read_call(&read[..end]),
+                arrived: clock::now(),
                 done: None,
             };
             read.drain(..end + 4);
@@ -108,7 +108,7 @@ async fn serve(
                 visits.push(visit);
                 visits.len() - 1
             });
-            // The semaphore is fair: requests get a worker in the order in which they came.
+            // The semaphore is fair: requests get a worker in the order of their arrival.
             let worker = workers.acquire().await;
             sleep(work).await;
             drop(worker);
@@ -118,11 +118,13 @@ async fn serve(
     }
 }
 
-fn change<T>(visits: &Mutex<Vec<Visit>>, how: impl FnOnce(&mut Vec<Visit>) -> T) -> T {
-    how(&mut visits.lock().unwrap_or_else(PoisonError::into_inner))
+/// Changes the list of requests.
+fn change<T>(visits: &Mutex<Vec<Visit>>, change: impl FnOnce(&mut Vec<Visit>) -> T) -> T {
+    change(&mut visits.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn call(head: &[u8]) -> usize {
+/// Returns the value of the field X-Call; the largest number if there is none.
+fn read_call(head: &[u8]) -> usize {
     let head = String::from_utf8_lossy(head);
     let mut values = head.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

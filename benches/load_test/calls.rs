@@ -13,7 +13,7 @@ pub struct Call {
 }
 
 /// Offset of a burst in its tenth, so that jitter does not move it into another tenth.
-const INTO_THE_TENTH: Duration = Duration::from_millis(10);
+const OFFSET_IN_TENTH: Duration = Duration::from_millis(10);
 
 /// Calls from `from` to `to` seconds: a burst each tenth of a second, on average `rate` a second.
 ///
@@ -32,7 +32,7 @@ pub fn bursts(path: &'static str, from: f64, to: f64, rate: f64) -> Vec<Call> {
         owed += rate / IN_A_SECOND * 3.0 * SHARES[usize::try_from(nth % 3).unwrap_or_default()];
         while owed >= 1.0 {
             owed -= 1.0;
-            let at = Duration::from_secs_f64(at) + INTO_THE_TENTH;
+            let at = Duration::from_secs_f64(at) + OFFSET_IN_TENTH;
             calls.push(Call { at, path });
         }
     }
@@ -41,6 +41,6 @@ pub fn bursts(path: &'static str, from: f64, to: f64, rate: f64) -> Vec<Call> {
 
 /// Returns `count` calls at one instant.
 pub fn burst(path: &'static str, at: f64, count: usize) -> impl Iterator<Item = Call> {
-    let at = Duration::from_secs_f64(at) + INTO_THE_TENTH;
+    let at = Duration::from_secs_f64(at) + OFFSET_IN_TENTH;
     std::iter::repeat_n(Call { at, path }, count)
 }

@@ -17,7 +17,7 @@ use crate::support::page;
 use crate::support::plot::{Chart, Panel};
 
 /// Capacity of 200 requests per second, if they arrive evenly.
-const NATURE: BackendSettings = BackendSettings {
+const BACKEND: BackendSettings = BackendSettings {
     workers: 4,
     work: Duration::from_millis(20),
 };
@@ -64,19 +64,20 @@ origin = "app"
 /// Begin and end of the flood, and end of the scene, in seconds.
 #[derive(Clone, Copy)]
 struct Times {
-    flood: f64,
-    over: f64,
+    flood_start: f64,
+    flood_end: f64,
     end: f64,
 }
 
 /// One step of the picture, in seconds.
 const STEP: f64 = 0.5;
 
+/// Plays the scene. `length`: fraction of its full length. `about`: the machine and version.
 pub fn play(length: f64, about: &str) -> io::Result<Played> {
     let end = 12.0 * length;
     let times = Times {
-        flood: end / 6.0,
-        over: end * 2.0 / 3.0,
+        flood_start: end / 6.0,
+        flood_end: end * 2.0 / 3.0,
         end,
     };
     let calls = calls(times);
@@ -114,22 +115,22 @@ type Run = fn(&[Call]) -> io::Result<Option<Vec<CallOutcome>>>;
 
 const SYSTEMS: [(&str, Run); 4] = [
     ("nothing before it", |calls| {
-        let backend = Backend::start(NATURE)?;
+        let backend = Backend::start(BACKEND)?;
         let address = backend.address;
         Ok(Some(scene(calls, &backend, address)))
     }),
     ("nginx, limit_req", |calls| {
-        let backend = Backend::start(NATURE)?;
+        let backend = Backend::start(BACKEND)?;
         let proxy = Proxy::nginx(backend.address, NGINX_ZONES, NGINX_LIMITS)?;
         Ok(proxy.map(|proxy| scene(calls, &backend, proxy.address)))
     }),
     ("haproxy, maxconn", |calls| {
-        let backend = Backend::start(NATURE)?;
+        let backend = Backend::start(BACKEND)?;
         let proxy = Proxy::haproxy(backend.address, HAPROXY_BACKEND, HAPROXY_SERVER)?;
         Ok(proxy.map(|proxy| scene(calls, &backend, proxy.address)))
     }),
     ("drip, rate and share", |calls| {
-        let backend = Backend::start(NATURE)?;
+        let backend = Backend::start(BACKEND)?;
         let gateway = Gateway::start(backend.address, GATE)?;
         Ok(Some(scene(calls, &backend, gateway.address)))
     }),
@@ -150,18 +151,20 @@ fn calls(times: Times) -> Vec<Call> {
     let second = Duration::from_secs(1);
     let light = evenly(0.0, times.end, second / LIGHT_RATE / 9);
     let light = light.zip(LIGHT.into_iter().cycle());
-    let flood = evenly(times.flood, times.over, second / FLOOD_RATE);
+    let flood = evenly(times.flood_start, times.flood_end, second / FLOOD_RATE);
     let calls = light.chain(flood.map(|at| (at, FLOOD)));
     calls.map(|(at, path)| Call { at, path }).collect()
 }
 
+/// Returns instants from `from` to `to` seconds, `apart` from each other.
 fn evenly(from: f64, to: f64, apart: Duration) -> impl Iterator<Item = Duration> {
     let (from, to) = (Duration::from_secs_f64(from), Duration::from_secs_f64(to));
     let moments = (0..).map(move |nth| from + apart * nth);
     moments.take_while(move |at| *at < to)
 }
 
-fn of_light(outcome: &[CallOutcome]) -> impl Iterator<Item = &CallOutcome> {
+/// Returns the calls of the light clients.
+fn light_clients(outcome: &[CallOutcome]) -> impl Iterator<Item = &CallOutcome> {
     outcome.iter().filter(|outcome| outcome.path != FLOOD)
 }
 
@@ -172,8 +175,8 @@ fn is_answered(outcome: &CallOutcome) -> bool {
 fn picture(played: &[(&str, Vec<CallOutcome>)], times: Times, about: &str) -> Chart {
     let panel = |label: &str| {
         Panel::new(label)
-            .mark_x("the flood", times.flood)
-            .mark_x("it is over", times.over)
+            .mark_x("the flood", times.flood_start)
+            .mark_x("it is over", times.flood_end)
             .x_to(times.end)
             .height(210)
     };
@@ -184,12 +187,12 @@ fn picture(played: &[(&str, Vec<CallOutcome>)], times: Times, about: &str) -> Ch
         .mark_y("clients give up", PATIENCE.as_secs_f64() * 1e3);
     let mut at_backend = panel("requests at the backend at once").log_y();
     for (name, outcome) in played {
-        let of_those: Vec<_> = of_light(outcome)
+        let in_time: Vec<_> = light_clients(outcome)
             .filter(|outcome| is_answered(outcome))
             .collect();
-        let sent: Vec<f64> = of_those.iter().map(|outcome| outcome.sent).collect();
+        let sent: Vec<f64> = in_time.iter().map(|outcome| outcome.sent).collect();
         answered = answered.step(*name, &per_step(&sent, STEP, times.end));
-        latency = latency.line(*name, &slowest(&of_those));
+        latency = latency.line(*name, &slowest(&in_time));
         at_backend = at_backend.step(
             *name,
             &most_at_once(&at_the_backend(outcome), STEP, times.end),
@@ -225,13 +228,15 @@ fn at_the_backend(outcome: &[CallOutcome]) -> Vec<(f64, f64)> {
     }))
 }
 
+/// Returns the duration of a call in milliseconds.
 fn took(outcome: &CallOutcome) -> f64 {
     (outcome.ended - outcome.sent) * 1e3
 }
 
 fn row(name: &str, outcome: &[CallOutcome], times: Times) -> Vec<String> {
-    let during = |outcome: &&CallOutcome| (times.flood..times.over).contains(&outcome.sent);
-    let light: Vec<_> = of_light(outcome).filter(during).collect();
+    let during =
+        |outcome: &&CallOutcome| (times.flood_start..times.flood_end).contains(&outcome.sent);
+    let light: Vec<_> = light_clients(outcome).filter(during).collect();
     let answered: Vec<_> = light
         .iter()
         .copied()
@@ -243,17 +248,20 @@ fn row(name: &str, outcome: &[CallOutcome], times: Times) -> Vec<String> {
     let latencies: Vec<f64> = answered.iter().map(|outcome| took(outcome)).collect();
     let depths = most_at_once(&at_the_backend(outcome), STEP, times.end);
     let most = depths.iter().map(|(_, most)| *most).fold(0.0, f64::max);
-    let of_backend = outcome.iter().filter_map(|outcome| outcome.backend);
-    let of_backend: Vec<f64> = of_backend.map(|took| took * 1e3).collect();
+    let backend_latencies = outcome.iter().filter_map(|outcome| outcome.backend);
+    let backend_latencies: Vec<f64> = backend_latencies.map(|took| took * 1e3).collect();
     vec![
         name.to_owned(),
         light.len().to_string(),
         format!("{} ({share:.0} %)", answered.len()),
         percentile(&latencies, 50),
         percentile(&latencies, 99),
-        format!("{:.0}", float(flood as u64) / (times.over - times.flood)),
+        format!(
+            "{:.0}",
+            float(flood as u64) / (times.flood_end - times.flood_start)
+        ),
         format!("{most:.0}"),
-        percentile(&of_backend, 99),
+        percentile(&backend_latencies, 99),
     ]
 }
 

@@ -13,7 +13,7 @@ use crate::support::figures::float;
 use crate::support::page;
 
 /// Capacity of 200 requests per second, if they arrive evenly.
-const NATURE: BackendSettings = BackendSettings {
+const BACKEND: BackendSettings = BackendSettings {
     workers: 4,
     work: Duration::from_millis(20),
 };
@@ -29,6 +29,7 @@ origin = "app"
 limits = [{ zone = "backend", burst = 75 }]
 "#;
 
+/// Plays the scene. `length`: fraction of its full length. `about`: the machine and version.
 pub fn play(length: f64, about: &str) -> io::Result<Played> {
     let end = 20.0 * length;
     let (crowd, crowd_end) = (0.2 * end, 0.35 * end);
@@ -39,9 +40,9 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     ]
     .concat();
     println!("a backend and a crowd, without drip …");
-    let alone = without(&calls)?;
+    let alone = play_without_drip(&calls)?;
     println!("the same backend and crowd, with drip …");
-    let kept = with(&calls)?;
+    let protected = play_with_drip(&calls)?;
     let story = Story {
         about,
         crowd,
@@ -51,9 +52,9 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     };
     let pictures = vec![
         ("load-1-alone.svg", story.alone(&alone)),
-        ("load-2-smooth.svg", story.smooth(&kept)),
-        ("load-3-queue.svg", story.queue(&kept)),
-        ("load-4-latency.svg", story.latency(&alone, &kept)),
+        ("load-2-smooth.svg", story.smooth(&protected)),
+        ("load-3-queue.svg", story.queue(&protected)),
+        ("load-4-latency.svg", story.latency(&alone, &protected)),
     ];
     let head = [
         "",
@@ -65,7 +66,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
         "backend's latency, median, ms",
         "most, ms",
     ];
-    let rows = [row("without drip", &alone), row("with drip", &kept)];
+    let rows = [row("without drip", &alone), row("with drip", &protected)];
     Ok(Played {
         part: "fragile",
         table: page::table(&head, &rows),
@@ -73,8 +74,8 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     })
 }
 
-fn without(calls: &[Call]) -> io::Result<Vec<CallOutcome>> {
-    let backend = Backend::start(NATURE)?;
+fn play_without_drip(calls: &[Call]) -> io::Result<Vec<CallOutcome>> {
+    let backend = Backend::start(BACKEND)?;
     let scene = Scene {
         calls,
         to: backend.address,
@@ -84,8 +85,8 @@ fn without(calls: &[Call]) -> io::Result<Vec<CallOutcome>> {
     Ok(scene.play())
 }
 
-fn with(calls: &[Call]) -> io::Result<Vec<CallOutcome>> {
-    let backend = Backend::start(NATURE)?;
+fn play_with_drip(calls: &[Call]) -> io::Result<Vec<CallOutcome>> {
+    let backend = Backend::start(BACKEND)?;
     let gateway = Gateway::start(backend.address, GATEWAY)?;
     let scene = Scene {
         calls,

@@ -6,8 +6,7 @@
 //!
 //! `cargo bench --bench load_test` runs the real gateway before a real backend for two and a half
 //! minutes, and writes benches/load-test.md and its plots. `-- --quick` plays shorter scenes and
-//! writes
-//! nothing.
+//! writes nothing.
 
 mod algorithms;
 mod backend;
@@ -44,8 +43,8 @@ fn main() -> ExitCode {
 }
 
 fn play(quick: bool) -> io::Result<()> {
-    process::end_with_us();
-    placement::take_descriptors();
+    process::stop_programs_on_signal();
+    placement::raise_descriptor_limit();
     println!(
         "about {}",
         if quick {
@@ -68,16 +67,16 @@ fn play(quick: bool) -> io::Result<()> {
         if quick {
             continue;
         }
-        page::replace(&page::here(PAGE), played.part, &played.table)?;
+        page::replace(&page::path(PAGE), played.part, &played.table)?;
         for (name, picture) in played.pictures {
-            picture.save(page::here("plots").join(name))?;
+            picture.save(page::path("plots").join(name))?;
         }
     }
     if quick {
         println!("a quick run: benches/{PAGE} and its plots stay as they are");
         return Ok(());
     }
-    page::replace(&page::here(PAGE), "machine", &about)?;
+    page::replace(&page::path(PAGE), "machine", &about)?;
     println!("written: benches/{PAGE}, benches/plots");
     Ok(())
 }

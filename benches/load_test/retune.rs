@@ -13,7 +13,7 @@ use crate::scene::{CallOutcome, End, Scene};
 use crate::support::page;
 use crate::support::plot::{Chart, Panel};
 
-const NATURE: BackendSettings = BackendSettings {
+const BACKEND: BackendSettings = BackendSettings {
     workers: 64,
     work: Duration::from_millis(2),
 };
@@ -33,11 +33,12 @@ limits = [{{ zone = "backend", burst = 1000 }}]
     )
 }
 
+/// Plays the scene. `length`: fraction of its full length. `about`: the machine and version.
 pub fn play(length: f64, about: &str) -> io::Result<Played> {
     let end = 12.0 * length;
     let (slower, faster) = (end / 3.0, end * 2.0 / 3.0);
     let calls = bursts("/", 0.0, end, 110.0);
-    let backend = Backend::start(NATURE)?;
+    let backend = Backend::start(BACKEND)?;
     let gateway = Gateway::start(backend.address, &zone(100))?;
     let scene = Scene {
         calls: &calls,

@@ -29,6 +29,7 @@ pub struct CallOutcome {
     pub end: End,
 }
 
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Answered,
@@ -54,6 +55,7 @@ impl Scene<'_> {
     pub fn play(&self) -> Vec<CallOutcome> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
+        // Requests of earlier scenes.
         let known = self.backend.visits().len();
         let began = clock::now();
         let ends = runtime.block_on(LocalSet::new().run_until(self.call()));
@@ -69,15 +71,17 @@ impl Scene<'_> {
             CallOutcome {
                 path: self.calls[index].path,
                 sent: since(call.sent),
-                reached: visit.map(|visit| since(visit.came)),
-                backend: visit.and_then(|visit| Some(visit.done?.since(visit.came).as_secs_f64())),
+                reached: visit.map(|visit| since(visit.arrived)),
+                backend: visit
+                    .and_then(|visit| Some(visit.done?.since(visit.arrived).as_secs_f64())),
                 ended: since(call.at),
-                end: call.how,
+                end: call.end,
             }
         });
         outcome.collect()
     }
 
+    /// Sends all calls. Returns their ends.
     async fn call(&self) -> Vec<Ended> {
         let began = Instant::now();
         let idle = Rc::new(RefCell::new(Vec::new()));
@@ -86,14 +90,14 @@ impl Scene<'_> {
             .iter()
             .enumerate()
             .map(|(index, call)| {
-                let one = One {
+                let client = Client {
                     index,
                     path: call.path,
                     at: began + call.at,
                     to: self.to,
                     patience: self.patience,
                 };
-                spawn_local(one.play(Rc::clone(&idle)))
+                spawn_local(client.play(Rc::clone(&idle)))
             })
             .collect();
         let mut ends = Vec::with_capacity(tasks.len());
@@ -104,13 +108,15 @@ impl Scene<'_> {
     }
 }
 
+/// The end of a call, as its client sees it.
 struct Ended {
     sent: Moment,
     at: Moment,
-    how: End,
+    end: End,
 }
 
-struct One {
+/// A client that sends one call.
+struct Client {
     index: usize,
     path: &'static str,
     at: Instant,
@@ -118,7 +124,8 @@ struct One {
     patience: Duration,
 }
 
-impl One {
+impl Client {
+    /// Sends the call when it is due, on an idle connection if there is one.
     async fn play(self, idle: Rc<RefCell<Vec<Connection>>>) -> Ended {
         sleep_until(self.at).await;
         let sent = clock::now();
@@ -128,7 +135,7 @@ impl One {
             "GET {} HTTP/1.1\r\nHost: load-test\r\nX-Call: {}\r\n\r\n",
             self.path, self.index
         );
-        let how = match timeout(self.patience, connection.ask(request.as_bytes())).await {
+        let end = match timeout(self.patience, connection.exchange(request.as_bytes())).await {
             Ok(Ok(200..300)) => End::Answered,
             Ok(Ok(_)) => End::Refused,
             Ok(Err(_)) => End::Failed,
@@ -136,6 +143,6 @@ impl One {
         };
         let at = clock::now();
         idle.borrow_mut().push(connection);
-        Ended { sent, at, how }
+        Ended { sent, at, end }
     }
 }

@@ -52,13 +52,13 @@ impl Story<'_> {
             .panel(self.rate(requests, "rejected (429)", &ended(all, End::Refused)))
     }
 
-    pub fn latency(&self, alone: &[CallOutcome], kept: &[CallOutcome]) -> Chart {
+    pub fn latency(&self, alone: &[CallOutcome], protected: &[CallOutcome]) -> Chart {
         let panel = self
             .panel("ms, by when the request reached the backend")
             .log_y()
             .height(260)
             .line("without drip", &latency(alone))
-            .line("with drip", &latency(kept))
+            .line("with drip", &latency(protected))
             .mark_y("clients give up", self.patience.as_secs_f64() * 1e3);
         self.chart("How long the backend takes for a request")
             .panel(panel)
@@ -86,8 +86,8 @@ fn sent(all: &[CallOutcome]) -> Vec<f64> {
 }
 
 fn ended(all: &[CallOutcome], end: End) -> Vec<f64> {
-    let those = all.iter().filter(|outcome| outcome.end == end);
-    those.map(|outcome| outcome.ended).collect()
+    let calls = all.iter().filter(|outcome| outcome.end == end);
+    calls.map(|outcome| outcome.ended).collect()
 }
 
 /// The time that the backend took for each request, in milliseconds, by time of arrival.

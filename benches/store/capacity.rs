@@ -15,8 +15,8 @@ use crate::redis_server::RedisServer;
 use crate::support::figures::float;
 use crate::support::page;
 
-/// Number of askers; fewer if there are fewer connections.
-const ASKERS: usize = 3;
+/// Number of callers; fewer if there are fewer connections.
+const CALLERS: usize = 3;
 const BATCH: usize = 64;
 /// Number of further requests of a key, after which its memory is measured again.
 const MORE: usize = 99;
@@ -37,14 +37,14 @@ struct Counted {
 }
 
 /// Sends decisions of one algorithm on many keys with realistic names.
-struct Asker {
+struct Caller {
     store: Store,
     algorithm: Algorithm,
     pace: StoreRate,
     limit: Limit,
 }
 
-impl Asker {
+impl Caller {
     fn new(server: &RedisServer, algorithm: Algorithm) -> io::Result<Self> {
         let url = server.url().parse().map_err(io::Error::other)?;
         // The rate is so low that no key expires meanwhile. The first hundred requests of each key
@@ -93,10 +93,10 @@ impl Asker {
     }
 }
 
-/// Makes `askers` decide on random keys of `keys` for `span`, `batch` at once.
+/// Makes `callers` send decisions on random keys of `keys` for `span`, `batch` at once.
 async fn decisions(
     server: &RedisServer,
-    askers: &[Asker],
+    callers: &[Caller],
     (keys, batch): (usize, usize),
     span: Duration,
 ) -> io::Result<Counted> {
@@ -109,7 +109,7 @@ async fn decisions(
     };
     let (used, before) = (server.processor_time(), traffic()?);
     let (count, began) = (Cell::new(0), clock::now());
-    let asked = askers.iter().enumerate().map(|(nth, asker)| {
+    let asked = callers.iter().enumerate().map(|(nth, caller)| {
         let count = &count;
         async move {
             // Xorshift: each run requests the same keys.
@@ -121,7 +121,7 @@ async fn decisions(
                 usize::try_from(random % keys as u64).unwrap_or_default()
             };
             while clock::now() < began + span {
-                asker.decide((0..batch).map(|_| next())).await?;
+                caller.decide((0..batch).map(|_| next())).await?;
                 count.set(count.get() + batch as u64);
             }
             Ok::<_, io::Error>(())
@@ -140,8 +140,9 @@ async fn decisions(
 }
 
 impl Counted {
-    fn each(&self, of: f64) -> f64 {
-        of / self.decisions
+    /// Returns the part of `total` for each decision.
+    fn each(&self, total: f64) -> f64 {
+        total / self.decisions
     }
 
     fn a_second(&self) -> String {
@@ -161,34 +162,34 @@ pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Resu
     for (_, algorithm) in Algorithm::NAMED {
         server.forget_all()?;
         cluster.forget_all()?;
-        let askers = (0..ASKERS).map(|_| Asker::new(server, algorithm));
-        let askers: Vec<Asker> = askers.collect::<io::Result<_>>()?;
+        let callers = (0..CALLERS).map(|_| Caller::new(server, algorithm));
+        let callers: Vec<Caller> = callers.collect::<io::Result<_>>()?;
         let empty = server.info("memory", "used_memory")?;
         run(async {
-            let filled = askers.iter().enumerate().map(|(nth, asker)| async move {
-                let (first, end) = (keys * nth / ASKERS, keys * (nth + 1) / ASKERS);
+            let filled = callers.iter().enumerate().map(|(nth, caller)| async move {
+                let (first, end) = (keys * nth / CALLERS, keys * (nth + 1) / CALLERS);
                 for from in (first..end).step_by(BATCH) {
-                    asker.decide(from..end.min(from + BATCH)).await?;
+                    caller.decide(from..end.min(from + BATCH)).await?;
                 }
                 Ok::<_, io::Error>(())
             });
             futures_util::future::try_join_all(filled).await.map(drop)
         })?;
         let full = server.info("memory", "used_memory")?;
-        // The askers have connections of their own, which take a few kilobytes in all.
+        // The callers have connections of their own, which take a few kilobytes in all.
         let each = float(full.saturating_sub(empty)) / float(keys as u64);
         // The random decisions do not use this key.
-        let name = format!("drip:{}", askers[0].name(keys));
-        let mut of_key = [0; 2];
-        for (memory, requests) in of_key.iter_mut().zip([1, MORE]) {
-            let asker = Asker::new(server, algorithm)?;
-            run(asker.decide(std::iter::repeat_n(keys, requests)))?;
+        let name = format!("drip:{}", callers[0].name(keys));
+        let mut key_memory = [0; 2];
+        for (memory, requests) in key_memory.iter_mut().zip([1, MORE]) {
+            let caller = Caller::new(server, algorithm)?;
+            run(caller.decide(std::iter::repeat_n(keys, requests)))?;
             *memory = server.memory_of(&name)?;
         }
         let measure = |server: &RedisServer, batch| {
-            let askers = (0..ASKERS).map(|_| Asker::new(server, algorithm));
-            let askers: Vec<Asker> = askers.collect::<io::Result<_>>()?;
-            run(decisions(server, &askers, (keys, batch), span))
+            let callers = (0..CALLERS).map(|_| Caller::new(server, algorithm));
+            let callers: Vec<Caller> = callers.collect::<io::Result<_>>()?;
+            run(decisions(server, &callers, (keys, batch), span))
         };
         let in_batches = measure(server, BATCH)?;
         let alone = measure(server, 1)?;
@@ -208,8 +209,8 @@ pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Resu
         rows.push(vec![
             format!("`{}`", algorithm.name()),
             format!("{each:.0}"),
-            of_key[0].to_string(),
-            of_key[1].to_string(),
+            key_memory[0].to_string(),
+            key_memory[1].to_string(),
             in_batches.a_second(),
             format!("{:.1}", in_batches.each(in_batches.processor)),
             format!("{:.1}", alone.each(alone.processor)),
@@ -250,10 +251,10 @@ pub fn connections_table(
         let empty = server.info("memory", "used_memory")?;
         let resident = server.memory();
         let row = run(async {
-            let stores = (0..*count).map(|_| Asker::new(server, algorithm));
-            let stores: Vec<Asker> = stores.collect::<io::Result<_>>()?;
-            for asker in &stores {
-                asker.store.probe().await.map_err(io::Error::other)?;
+            let stores = (0..*count).map(|_| Caller::new(server, algorithm));
+            let stores: Vec<Caller> = stores.collect::<io::Result<_>>()?;
+            for caller in &stores {
+                caller.store.probe().await.map_err(io::Error::other)?;
             }
             let full = server.info("memory", "used_memory")?;
             tokio::time::sleep(IDLE).await;

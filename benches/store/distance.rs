@@ -24,6 +24,7 @@ pub fn relay(server: SocketAddr, latency: Duration) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
+/// Carries bytes between both connections until one ends.
 fn join(near: &TcpStream, far: &TcpStream, latency: Duration) -> io::Result<()> {
     near.set_nodelay(true)?;
     far.set_nodelay(true)?;
@@ -32,6 +33,7 @@ fn join(near: &TcpStream, far: &TcpStream, latency: Duration) -> io::Result<()> 
     Ok(())
 }
 
+/// Carries bytes in one direction, delayed by `latency`.
 fn carry(mut from: TcpStream, mut to: TcpStream, latency: Duration) {
     let (sender, receiver) = mpsc::sync_channel::<(Moment, Vec<u8>)>(4096);
     thread::spawn(move || {

@@ -19,10 +19,10 @@ use crate::support::placement::free_address;
 use crate::support::process::Running;
 use crate::support::usage;
 
-/// Clients of each gateway, each with a key of its own.
-const FEW: usize = 32;
+/// Number of clients of each gateway, each with a key of its own.
+const FEW_CLIENTS: usize = 32;
 /// Number of clients that keep a gateway busy even if each request takes 5 ms more.
-const MANY: usize = 512;
+const MANY_CLIENTS: usize = 512;
 /// Latency of a distant Redis: added to each response.
 const LATENCY: Duration = Duration::from_millis(5);
 /// Number of measurements of each row, in turn with the others.
@@ -82,7 +82,7 @@ struct Row {
     clients: usize,
     is_shared: bool,
     /// Index of the row with the same gateways and clients, and zones in memory.
-    beside: usize,
+    baseline: usize,
     rounds: Rounds,
 }
 
@@ -103,16 +103,16 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
     let near = relay(server.address, Duration::ZERO)?;
     let far = relay(server.address, LATENCY)?;
     let mut rows = Vec::new();
-    for (name, store, count, clients, address, beside) in [
-        ("1, `memory`", "memory", 1, FEW, server.address, 0),
-        ("1, `redis`", "redis", 1, FEW, server.address, 0),
-        ("3, `memory`", "memory", 3, FEW, server.address, 2),
-        ("3, `redis`", "redis", 3, FEW, server.address, 2),
+    for (name, store, count, clients, address, baseline) in [
+        ("1, `memory`", "memory", 1, FEW_CLIENTS, server.address, 0),
+        ("1, `redis`", "redis", 1, FEW_CLIENTS, server.address, 0),
+        ("3, `memory`", "memory", 3, FEW_CLIENTS, server.address, 2),
+        ("3, `redis`", "redis", 3, FEW_CLIENTS, server.address, 2),
         (
             "1, 512 clients, `memory`",
             "memory",
             1,
-            MANY,
+            MANY_CLIENTS,
             server.address,
             4,
         ),
@@ -120,7 +120,7 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
             "1, 512 clients, `redis`, by a relay",
             "redis",
             1,
-            MANY,
+            MANY_CLIENTS,
             near,
             4,
         ),
@@ -128,7 +128,7 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
             "1, 512 clients, `redis`, by a relay of 5 ms",
             "redis",
             1,
-            MANY,
+            MANY_CLIENTS,
             far,
             4,
         ),
@@ -141,7 +141,7 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
             gateways: gateways.collect::<io::Result<_>>()?,
             clients,
             is_shared: store == "redis",
-            beside,
+            baseline,
             rounds: Rounds::default(),
         });
     }
@@ -155,7 +155,7 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
     }
     let cells: Vec<_> = rows
         .iter()
-        .map(|row| row.cells(&rows[row.beside]))
+        .map(|row| row.cells(&rows[row.baseline]))
         .collect();
     let head = [
         "gateways",
@@ -229,7 +229,7 @@ fn load(gateways: &[Gateway], clients: usize, span: Duration) -> io::Result<Vec<
                     let mut took = Vec::new();
                     while clock::now() < until {
                         let began = clock::now();
-                        if connection.ask(request.as_bytes()).await? == 200 {
+                        if connection.exchange(request.as_bytes()).await? == 200 {
                             took.push(clock::now().since(began).as_secs_f64() * 1e6);
                         }
                     }

@@ -62,10 +62,10 @@ fn row(
         let processes = gateways.iter().flat_map(|it| it.running.processes());
         usage::processor_time(&processes.collect::<Vec<_>>())
     };
-    let (calls, of_redis, of_gateways) = (server.calls()?, server.processor_time(), time());
+    let (calls, redis_time, gateway_time) = (server.calls()?, server.processor_time(), time());
     let answers = load(gateways, span)?;
-    let of_gateways = time().saturating_sub(of_gateways).as_secs_f64();
-    let of_redis = server.processor_time().saturating_sub(of_redis);
+    let gateway_time = time().saturating_sub(gateway_time).as_secs_f64();
+    let redis_time = server.processor_time().saturating_sub(redis_time);
     let calls = server.calls()?.saturating_sub(calls);
     let mut took: Vec<f64> = answers.iter().map(|(_, took)| *took).collect();
     took.sort_by(f64::total_cmp);
@@ -77,9 +77,9 @@ fn row(
         format!("{:.0}", float(passed as u64) / seconds),
         format!("{:.0}", percentile(&took, 50)),
         format!("{:.0}", percentile(&took, 99)),
-        format!("{:.1}", of_gateways * 1e6 / all),
+        format!("{:.1}", gateway_time * 1e6 / all),
         format!("{:.0}", float(calls) / seconds),
-        format!("{:.0}", of_redis.as_secs_f64() * 100.0 / seconds),
+        format!("{:.0}", redis_time.as_secs_f64() * 100.0 / seconds),
     ])
 }
 
@@ -93,7 +93,7 @@ fn load(gateways: &[Gateway], span: Duration) -> io::Result<Vec<(u16, f64)>> {
             let request = b"GET / HTTP/1.1\r\nHost: bench\r\nX-Key: hot\r\n\r\n";
             while clock::now() < until {
                 let began = clock::now();
-                let status = connection.ask(request).await?;
+                let status = connection.exchange(request).await?;
                 answers.push((status, clock::now().since(began).as_secs_f64() * 1e6));
             }
             Ok::<_, io::Error>(answers)

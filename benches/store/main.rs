@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(quick: bool) -> io::Result<()> {
-    process::end_with_us();
+    process::stop_programs_on_signal();
     let span = Duration::from_millis(if quick { 200 } else { 1500 });
     let server = RedisServer::start()?;
     let decisions = decisions::table(&server, span)?;
@@ -42,9 +42,9 @@ fn measure(quick: bool) -> io::Result<()> {
         println!("a quick run: benches/README.md stays as it is");
         return Ok(());
     }
-    page::replace(&page::here("README.md"), "decisions", &decisions)?;
-    page::replace(&page::here("README.md"), "gateways", &gateways)?;
-    page::replace(&page::here("README.md"), "keys", &keys)?;
-    page::replace(&page::here("README.md"), "connections", &connections)?;
-    page::replace(&page::here("README.md"), "leases", &leases)
+    page::replace(&page::path("README.md"), "decisions", &decisions)?;
+    page::replace(&page::path("README.md"), "gateways", &gateways)?;
+    page::replace(&page::path("README.md"), "keys", &keys)?;
+    page::replace(&page::path("README.md"), "connections", &connections)?;
+    page::replace(&page::path("README.md"), "leases", &leases)
 }

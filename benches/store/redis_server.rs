@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::placement::{Side, free_address};
 use crate::support::process::{Running, find};
 use crate::support::usage;
-use crate::support::within;
+use crate::support::wait_until;
 
 /// A Redis server that stores nothing on disk. It runs until this is dropped.
 pub struct RedisServer {
@@ -45,7 +45,7 @@ impl RedisServer {
                 info.arg("INFO").query(&mut server.connection().ok()?).ok();
             info_text.filter(|info_text| info_text.contains("cluster_state:ok"))
         };
-        if within(Duration::from_secs(10), || is_up().is_some()) {
+        if wait_until(Duration::from_secs(10), || is_up().is_some()) {
             Ok(server)
         } else {
             Err(io::Error::other("the cluster does not come up"))
@@ -57,7 +57,7 @@ impl RedisServer {
         let port = self.address.port().to_string();
         let replica = Self::with(&["--replicaof", "127.0.0.1", &port])?;
         let follows = || self.info("replication", "connected_slaves").unwrap_or(0) == 1;
-        if within(Duration::from_secs(20), follows) {
+        if wait_until(Duration::from_secs(20), follows) {
             Ok(replica)
         } else {
             Err(io::Error::other("the replica does not follow"))

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Clients that are connected and begin to send requests.
-    here: AtomicU64,
+    connected: AtomicU64,
     passed: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
     given_up: AtomicU64,
-    /// The status of the last refused request.
-    last: AtomicU64,
+    /// Status of the last refused request.
+    last_refusal: AtomicU64,
 }
 
 /// Outcome of a request.
@@ -20,24 +20,28 @@ pub struct Counts {
 pub enum Outcome {
     /// Answered with this status.
     Answered(u16),
+    /// The connection failed.
     Failed,
+    /// The client's timeout expired.
     GivenUp,
 }
 
 impl Counts {
+    /// Counts a client that has connected.
     pub fn count_client(&self) {
-        self.here.fetch_add(1, Ordering::Relaxed);
+        self.connected.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Returns the number of clients that have connected.
     pub fn clients(&self) -> u64 {
-        self.here.load(Ordering::Relaxed)
+        self.connected.load(Ordering::Relaxed)
     }
 
     pub fn count(&self, outcome: Outcome) {
         let count = match outcome {
             Outcome::Answered(200..300) => &self.passed,
             Outcome::Answered(status) => {
-                self.last.store(status.into(), Ordering::Relaxed);
+                self.last_refusal.store(status.into(), Ordering::Relaxed);
                 &self.refused
             }
             Outcome::Failed => &self.failed,
@@ -53,7 +57,7 @@ impl Counts {
             refused: read(&self.refused),
             failed: read(&self.failed),
             given_up: read(&self.given_up),
-            last_refusal: read(&self.last),
+            last_refusal: read(&self.last_refusal),
         }
     }
 }
@@ -78,6 +82,7 @@ impl Answers {
         self.passed + self.refused
     }
 
+    /// Returns the counts since an earlier instant.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             passed: self.passed - before.passed,

@@ -28,16 +28,18 @@ impl<T: AsyncRead + AsyncWrite + Debug + Send + Unpin> Socket for T {}
 pub struct Connection {
     transport: Transport,
     to: SocketAddr,
+    /// `None`: not connected.
     stream: Option<Box<dyn Socket>>,
+    /// Bytes of the last response.
     read: Vec<u8>,
 }
 
 impl Connection {
     pub fn new(to: SocketAddr) -> Self {
-        Self::over(Transport::Plain, to)
+        Self::with_transport(Transport::Plain, to)
     }
 
-    pub fn over(transport: Transport, to: SocketAddr) -> Self {
+    pub fn with_transport(transport: Transport, to: SocketAddr) -> Self {
         Self {
             transport,
             to,
@@ -60,7 +62,7 @@ impl Connection {
     /// Sends a request and reads its response.
     ///
     /// Returns the status. Connects if there is no connection.
-    pub async fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
+    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<u16> {
         // The connection is put back only after a complete response. A request that is given up
         // closes its connection.
         self.open().await?;
@@ -74,12 +76,12 @@ impl Connection {
             if let Some(end) = memmem::find(&self.read, b"\r\n\r\n") {
                 break Head::of(&self.read[..end], end + 4)?;
             }
-            more(&mut stream, &mut self.read).await?;
+            read_more(&mut stream, &mut self.read).await?;
         };
-        while self.read.len() < head.whole {
-            more(&mut stream, &mut self.read).await?;
+        while self.read.len() < head.total_length {
+            read_more(&mut stream, &mut self.read).await?;
         }
-        if head.kept {
+        if head.is_kept {
             self.stream = Some(stream);
         }
         Ok(head.status)
@@ -100,34 +102,36 @@ impl Connection {
     }
 }
 
+/// The parts of a response's head that matter here.
 struct Head {
     status: u16,
-    /// Length of head and body.
-    whole: usize,
-    kept: bool,
+    /// Length of head and body, in bytes.
+    total_length: usize,
+    is_kept: bool,
 }
 
 impl Head {
+    /// Parses a head. `length`: its length with the empty line at its end.
     fn of(text: &[u8], length: usize) -> io::Result<Self> {
         let broken = || io::Error::from(io::ErrorKind::InvalidData);
         let status = text.get(9..12).and_then(number).ok_or_else(broken)?;
-        let (mut body, mut kept) = (None, true);
+        let (mut body_length, mut is_kept) = (None, true);
         for line in text.split(|byte| *byte == b'\n').skip(1) {
             let Some(colon) = memchr::memchr(b':', line) else {
                 continue;
             };
             let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
             if name.eq_ignore_ascii_case(b"content-length") {
-                body = number(value);
+                body_length = number(value);
             } else if name.eq_ignore_ascii_case(b"connection") {
-                kept = !value.eq_ignore_ascii_case(b"close");
+                is_kept = !value.eq_ignore_ascii_case(b"close");
             }
         }
         Ok(Self {
             status: u16::try_from(status).map_err(|_| broken())?,
             // All servers used here send a length.
-            whole: length + body.ok_or_else(broken)?,
-            kept,
+            total_length: length + body_length.ok_or_else(broken)?,
+            is_kept,
         })
     }
 }
@@ -143,7 +147,8 @@ pub async fn connect_plain(to: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-async fn more(stream: &mut Box<dyn Socket>, read: &mut Vec<u8>) -> io::Result<()> {
+/// Reads further bytes of a response. Fails if the connection has ended.
+async fn read_more(stream: &mut Box<dyn Socket>, read: &mut Vec<u8>) -> io::Result<()> {
     match stream.read_buf(read).await? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(()),

@@ -11,10 +11,10 @@ use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local, yield_now};
 
 use super::answers::{Answers, Counts};
-use super::asking::{CrowdState, client_of};
 use super::client::Transport;
+use super::crowd_clients::{CrowdState, run_client};
 use super::placement::Side;
-use super::within;
+use super::wait_until;
 
 /// The keys that a crowd uses.
 #[derive(Clone, Copy, Debug)]
@@ -54,12 +54,12 @@ pub struct Crowd {
     ///
     /// A client keeps its connection until the crowd stops.
     pub once: bool,
-    /// Time over which the clients begin, evenly spread.
-    pub coming: Duration,
+    /// Time over which the clients start, evenly spread.
+    pub ramp_up: Duration,
     /// Timeout after which a client gives up and sends its request on another connection.
     pub patience: Option<Duration>,
-    /// Whether all other processes on its processor run first.
-    pub meek: bool,
+    /// Whether all other processes on its processor run before it.
+    pub has_low_priority: bool,
 }
 
 impl Crowd {
@@ -72,43 +72,43 @@ impl Crowd {
             clients,
             protocol: Protocol::Http1(Transport::Plain),
             once: false,
-            coming: Duration::ZERO,
+            ramp_up: Duration::ZERO,
             patience: None,
-            meek: false,
+            has_low_priority: false,
         }
     }
 
     /// Starts the crowd on a thread of its own.
-    pub fn come(self) -> Coming {
+    pub fn start(self) -> RunningCrowd {
         let counts = Arc::<Counts>::default();
-        let counted = Arc::clone(&counts);
-        let (leave, left) = oneshot::channel();
+        let thread_counts = Arc::clone(&counts);
+        let (stop, stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
-            Side::Load.take();
-            if self.meek {
+            Side::Load.pin_thread();
+            if self.has_low_priority {
                 let _nicer = rustix::process::nice(19);
             }
             let runtime = runtime::Builder::new_current_thread().enable_all().build();
             runtime
                 .expect("a runtime")
                 .block_on(LocalSet::new().run_until(async move {
-                    let mind = Rc::new(CrowdState::new(self, counted));
-                    let own = match self.protocol {
+                    let state = Rc::new(CrowdState::new(self, thread_counts));
+                    let clients_on_connection = match self.protocol {
                         Protocol::Http1(_) => 1,
                         Protocol::Http2 { streams } => streams,
                     };
-                    for client in (0..self.clients).step_by(own) {
-                        spawn_local(client_of(Rc::clone(&mind), client));
+                    for client in (0..self.clients).step_by(clients_on_connection) {
+                        spawn_local(run_client(Rc::clone(&state), client));
                         // The yield lets other connections be served meanwhile.
                         yield_now().await;
                     }
-                    let _notified = left.await;
+                    let _notified = stopped.await;
                 }));
         });
-        Coming {
+        RunningCrowd {
             clients: self.clients,
             counts,
-            leave: Some(leave),
+            stop: Some(stop),
             thread: Some(thread),
         }
     }
@@ -116,18 +116,18 @@ impl Crowd {
 
 /// A running crowd. It stops when this is dropped.
 #[derive(Debug)]
-pub struct Coming {
+pub struct RunningCrowd {
     clients: usize,
     counts: Arc<Counts>,
-    leave: Option<oneshot::Sender<()>>,
+    stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Coming {
+impl RunningCrowd {
     /// Waits at most `limit` until each client has begun. Returns whether all have begun.
     pub fn wait_for_all(&self, limit: Duration) -> bool {
         let all = self.clients as u64;
-        within(limit, || self.counts.clients() >= all)
+        wait_until(limit, || self.counts.clients() >= all)
     }
 
     pub fn answers(&self) -> Answers {
@@ -135,9 +135,9 @@ impl Coming {
     }
 }
 
-impl Drop for Coming {
+impl Drop for RunningCrowd {
     fn drop(&mut self) {
-        drop(self.leave.take());
+        drop(self.stop.take());
         let _ended = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -35,7 +35,7 @@ const PRIORITY: u8 = 32;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
 /// Window larger than all that a connection reads in a run, so no window is ever widened.
-const MOST: u32 = (1 << 31) - 1;
+const MAX_WINDOW: u32 = (1 << 31) - 1;
 const DEFAULT_WINDOW: u32 = (1 << 16) - 1;
 
 /// A connection and its open streams.
@@ -50,24 +50,27 @@ pub struct Connection<S = TlsStream<TcpStream>> {
     /// Key of the first request. It is in the server's dynamic table.
     first_key: Option<u64>,
     /// Streams with a status other than 200.
-    odd: Vec<u32>,
+    not_ok: Vec<u32>,
 }
 
 impl Connection {
     pub async fn open(to: SocketAddr, path: &'static str) -> io::Result<Self> {
-        Ok(Self::over(tls::connect(to, Alpn::Http2).await?, path))
+        Ok(Self::with_socket(
+            tls::connect(to, Alpn::Http2).await?,
+            path,
+        ))
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Uses a connected socket. The first call of `outcomes` sends the preface.
-    pub fn over(socket: S, path: &'static str) -> Self {
+    pub fn with_socket(socket: S, path: &'static str) -> Self {
         let mut write = PREFACE.to_vec();
         let mut settings = INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();
-        settings.extend(MOST.to_be_bytes());
-        frame(&mut write, SETTINGS, 0, 0, &settings);
-        let more = (MOST - DEFAULT_WINDOW).to_be_bytes();
-        frame(&mut write, WINDOW_UPDATE, 0, 0, &more);
+        settings.extend(MAX_WINDOW.to_be_bytes());
+        write_frame(&mut write, SETTINGS, 0, 0, &settings);
+        let increment = (MAX_WINDOW - DEFAULT_WINDOW).to_be_bytes();
+        write_frame(&mut write, WINDOW_UPDATE, 0, 0, &increment);
         Self {
             socket,
             path,
@@ -75,15 +78,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             read: Vec::with_capacity(1 << 14),
             next_stream: 1,
             first_key: None,
-            odd: Vec::new(),
+            not_ok: Vec::new(),
         }
     }
 
     /// Opens a stream with a request. The next call of `outcomes` sends it.
-    pub fn ask(&mut self, key: u64) {
+    pub fn open_stream(&mut self, key: u64) {
         let block = self.fields(key);
         let flags = END_STREAM | END_HEADERS;
-        frame(&mut self.write, HEADERS, flags, self.next_stream, &block);
+        write_frame(&mut self.write, HEADERS, flags, self.next_stream, &block);
         self.next_stream += 2;
     }
 
@@ -102,12 +105,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             None => {
                 self.first_key = Some(key);
                 let mut block = vec![GET, HTTPS, 0x40 + 4];
-                text(&mut block, self.path);
+                write_text(&mut block, self.path);
                 block.push(0x40 + 1);
-                text(&mut block, "bench");
+                write_text(&mut block, "bench");
                 block.push(0x40);
-                text(&mut block, "x-key");
-                text(&mut block, &digits);
+                write_text(&mut block, "x-key");
+                write_text(&mut block, &digits);
                 block
             }
             Some(first) if first == key => vec![GET, HTTPS, PATH, AUTHORITY, X_KEY],
@@ -115,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 // The name comes from the table, the value does not. Index 62 is encoded with a
                 // prefix of four bits and one more byte.
                 let mut block = vec![GET, HTTPS, PATH, AUTHORITY, 0x0F, 62 - 0x0F];
-                text(&mut block, &digits);
+                write_text(&mut block, &digits);
                 block
             }
         }
@@ -135,18 +138,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let (mut rest, mut ended) = (read.as_slice(), Vec::new());
         while let Some((frame, after)) = Frame::first_of(rest) {
             rest = after;
-            ended.extend(self.take(&frame)?);
+            ended.extend(self.process(&frame)?);
         }
         self.read = rest.to_vec();
         Ok(ended)
     }
 
-    /// The outcome of the frame's stream, if the frame ends it.
-    fn take(&mut self, frame: &Frame) -> io::Result<Option<Outcome>> {
+    /// Processes a frame. Returns the outcome of its stream, if the frame ends it.
+    fn process(&mut self, frame: &Frame) -> io::Result<Option<Outcome>> {
         match frame.kind {
-            HEADERS if !frame.is_ok() => self.odd.push(frame.stream),
-            SETTINGS if frame.flags & ACK == 0 => self.answer(SETTINGS, &[]),
-            PING if frame.flags & ACK == 0 => self.answer(PING, frame.payload),
+            HEADERS if !frame.is_ok() => self.not_ok.push(frame.stream),
+            SETTINGS if frame.flags & ACK == 0 => self.acknowledge(SETTINGS, &[]),
+            PING if frame.flags & ACK == 0 => self.acknowledge(PING, frame.payload),
             RST_STREAM => return Ok(Some(Outcome::Failed)),
             GOAWAY => return Err(io::ErrorKind::ConnectionAborted.into()),
             _ => {}
@@ -154,11 +157,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !matches!(frame.kind, HEADERS | DATA) || frame.flags & END_STREAM == 0 {
             return Ok(None);
         }
-        let odd = self.odd.iter().position(|odd| *odd == frame.stream);
-        let status = match odd {
+        let index = self
+            .not_ok
+            .iter()
+            .position(|stream| *stream == frame.stream);
+        let status = match index {
             // To know the exact status, the client would need a field table.
             Some(index) => {
-                self.odd.swap_remove(index);
+                self.not_ok.swap_remove(index);
                 0
             }
             None => 200,
@@ -166,8 +172,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(Some(Outcome::Answered(status)))
     }
 
-    fn answer(&mut self, kind: u8, payload: &[u8]) {
-        frame(&mut self.write, kind, ACK, 0, payload);
+    /// Sends the acknowledgement of a frame.
+    fn acknowledge(&mut self, kind: u8, payload: &[u8]) {
+        write_frame(&mut self.write, kind, ACK, 0, payload);
     }
 }
 
@@ -186,7 +193,7 @@ impl<'r> Frame<'r> {
         let [high, middle, low, kind, flags, stream @ ..] = *head;
         let length = u32::from_be_bytes([0, high, middle, low]);
         let (payload, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-        let stream = u32::from_be_bytes(stream) & MOST;
+        let stream = u32::from_be_bytes(stream) & MAX_WINDOW;
         let frame = Self {
             kind,
             flags,
@@ -207,7 +214,8 @@ impl<'r> Frame<'r> {
     }
 }
 
-fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+/// Appends a frame.
+fn write_frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let [_, length @ ..] = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
     out.extend(length);
     out.extend([kind, flags]);
@@ -216,7 +224,7 @@ fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
 }
 
 /// Appends an uncompressed string of less than 127 bytes.
-fn text(out: &mut Vec<u8>, text: &str) {
+fn write_text(out: &mut Vec<u8>, text: &str) {
     out.push(u8::try_from(text.len()).unwrap_or(0));
     out.extend(text.as_bytes());
 }

@@ -58,7 +58,7 @@ impl Bench {
         print(name, samples.collect());
     }
 
-    /// Measures `run`, which repeats something and returns the duration.
+    /// Measures `run`, which repeats something a number of times and returns the total duration.
     pub fn custom(&self, name: &str, mut run: impl FnMut(u64) -> Duration) {
         if !name.contains(&self.0) {
             return;
@@ -81,14 +81,16 @@ pub fn now() -> Duration {
     )
 }
 
+/// Returns the nanoseconds of one of `times` repetitions.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
 fn nanos(all: Duration, times: u64) -> f64 {
     all.as_secs_f64() * 1e9 / times as f64
 }
 
+/// Prints the median of the samples, and the range without the extremes.
 fn print(name: &str, mut samples: Vec<f64>) {
     samples.sort_by(f64::total_cmp);
-    let at = |share: usize| samples[(samples.len() - 1) * share / 100];
+    let at = |percent: usize| samples[(samples.len() - 1) * percent / 100];
     let (low, median, high) = (at(5), at(50), at(95));
     println!("{name:70} {median:9.1} ns, nine of ten from {low:.1} to {high:.1}");
 }

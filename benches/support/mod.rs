@@ -5,9 +5,9 @@
 
 pub mod answers;
 pub mod arguments;
-pub mod asking;
 pub mod client;
 pub mod crowd;
+pub mod crowd_clients;
 pub mod figures;
 pub mod http2;
 pub mod machine;
@@ -22,11 +22,11 @@ pub mod usage;
 
 use std::time::Duration;
 
-/// Waits at most `limit` until `is_so` returns true. Returns whether it did.
-pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+/// Waits at most `limit` until `is_done` returns true. Returns whether it did.
+pub fn wait_until(limit: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let deadline = gateway::time::clock::now() + limit;
     loop {
-        if is_so() {
+        if is_done() {
             return true;
         }
         if gateway::time::clock::now() > deadline {

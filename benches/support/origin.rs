@@ -33,7 +33,7 @@ pub struct Arrival {
 pub struct Origin {
     pub address: SocketAddr,
     /// The recorded requests; `None` while nothing is recorded.
-    seen: Arc<Mutex<Option<Vec<Arrival>>>>,
+    recorded: Arc<Mutex<Option<Vec<Arrival>>>>,
 }
 
 impl Origin {
@@ -42,23 +42,24 @@ impl Origin {
         Self::answering_after(Duration::ZERO)
     }
 
-    pub fn answering_after(time: Duration) -> io::Result<Self> {
+    /// Starts an origin that answers after a delay.
+    pub fn answering_after(delay: Duration) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let origin = Self {
             address: listener.local_addr()?,
-            seen: Arc::default(),
+            recorded: Arc::default(),
         };
-        let seen = Arc::clone(&origin.seen);
+        let recorded = Arc::clone(&origin.recorded);
         thread::spawn(move || {
-            Side::Load.take();
+            Side::Load.pin_thread();
             let runtime = runtime::Builder::new_current_thread().enable_all().build();
             runtime
                 .expect("a runtime")
                 .block_on(LocalSet::new().run_until(async move {
                     let listener = TcpListener::from_std(listener).expect("a listener");
                     while let Ok((stream, _)) = listener.accept().await {
-                        tokio::task::spawn_local(serve(stream, time, Arc::clone(&seen)));
+                        tokio::task::spawn_local(serve(stream, delay, Arc::clone(&recorded)));
                     }
                 }));
         });
@@ -66,15 +67,15 @@ impl Origin {
     }
 
     /// Starts to record requests.
-    pub fn watch(&self) {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
+    pub fn start_recording(&self) {
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Vec::with_capacity(1 << 16));
     }
 
     /// Stops recording. Returns the recorded requests, in order.
-    pub fn seen(&self) -> Vec<Arrival> {
+    pub fn take_recorded(&self) -> Vec<Arrival> {
         let taken = self
-            .seen
+            .recorded
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
@@ -82,10 +83,11 @@ impl Origin {
     }
 }
 
+/// Answers the requests of a connection, and records them.
 async fn serve(
     mut stream: TcpStream,
-    after: Duration,
-    seen: Arc<Mutex<Option<Vec<Arrival>>>>,
+    delay: Duration,
+    recorded: Arc<Mutex<Option<Vec<Arrival>>>>,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut read = Vec::with_capacity(4096);
@@ -95,20 +97,21 @@ async fn serve(
         }
         let at = clock::now().as_nanos();
         while let Some(end) = memmem::find(&read, b"\r\n\r\n") {
-            if let Some(seen) = &mut *seen.lock().unwrap_or_else(PoisonError::into_inner) {
-                let key = key(&read[..end]);
-                seen.push(Arrival { at, key });
+            if let Some(recorded) = &mut *recorded.lock().unwrap_or_else(PoisonError::into_inner) {
+                let key = read_key(&read[..end]);
+                recorded.push(Arrival { at, key });
             }
             read.drain(..end + 4);
-            if !after.is_zero() {
-                sleep(after).await;
+            if !delay.is_zero() {
+                sleep(delay).await;
             }
             stream.write_all(ANSWER).await?;
         }
     }
 }
 
-fn key(head: &[u8]) -> u64 {
+/// Returns the value of the field X-Key; the largest number if there is none.
+fn read_key(head: &[u8]) -> u64 {
     let lines = head.split(|byte| *byte == b'\n');
     let mut values = lines.filter_map(|line| {
         let (name, value) = line.split_at_checked(6)?;

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The path of a file in this folder.
-pub fn here(file: &str) -> PathBuf {
+/// Returns the path of a file in the folder `benches`.
+pub fn path(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("benches")
         .join(file)

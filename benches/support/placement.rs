@@ -22,7 +22,7 @@ pub enum Side {
 
 impl Side {
     /// Moves the calling thread to this side, and all threads that it starts later.
-    pub fn take(self) {
+    pub fn pin_thread(self) {
         let all = processors();
         let Some((first, last)) = all.first().zip(all.last()) else {
             return;
@@ -41,14 +41,14 @@ impl Side {
         let _moved = sched_setaffinity(None, &set);
     }
 
-    /// Runs `what` on this side, on a new thread.
-    pub fn run<T: Send>(self, what: impl FnOnce() -> T + Send) -> T {
+    /// Runs `work` on this side, on a new thread.
+    pub fn run<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
-            let there = scope.spawn(move || {
-                self.take();
-                what()
+            let thread = scope.spawn(move || {
+                self.pin_thread();
+                work()
             });
-            there
+            thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -57,27 +57,27 @@ impl Side {
 
 /// The processors that this process may use.
 pub fn processors() -> Vec<usize> {
-    static GIVEN: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
-    let look = || {
+    static ALLOWED: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
+    let read = || {
         let set = sched_getaffinity(None).unwrap_or_default();
         (0..CpuSet::MAX_CPU)
             .filter(|processor| set.is_set(*processor))
             .collect()
     };
-    GIVEN.get_or_init(look).clone()
+    ALLOWED.get_or_init(read).clone()
 }
 
 /// An address with a free port.
 pub fn free_address() -> SocketAddr {
     // These ports are below those that the kernel gives to outgoing connections. So no client takes
     // the port before the server listens on it.
-    const FIRST: u16 = 10_000;
-    const COUNT: u16 = 20_000;
+    const FIRST_PORT: u16 = 10_000;
+    const PORTS: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = u16::try_from(std::process::id() * 97 % u32::from(COUNT)).unwrap_or_default();
+    let start = u16::try_from(std::process::id() * 97 % u32::from(PORTS)).unwrap_or_default();
     loop {
         let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-        let address = SocketAddr::from(([127, 0, 0, 1], FIRST + (start + nth) % COUNT));
+        let address = SocketAddr::from(([127, 0, 0, 1], FIRST_PORT + (start + nth) % PORTS));
         if TcpListener::bind(address).is_ok() {
             return address;
         }
@@ -87,7 +87,7 @@ pub fn free_address() -> SocketAddr {
 /// Raises the limit of file descriptors for this process and its children to the maximum.
 ///
 /// Returns the new limit.
-pub fn take_descriptors() -> usize {
+pub fn raise_descriptor_limit() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // On an error the old limit stays.

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::placement::Side;
-use super::within;
+use super::wait_until;
 
 /// Folders with servers on Debian that a plain user's PATH does not contain.
 const MORE_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -51,36 +51,36 @@ impl Running {
         address: SocketAddr,
         log: &Path,
     ) -> io::Result<Self> {
-        let said = fs::File::create(log)?;
+        let output = fs::File::create(log)?;
         command
             .stdin(Stdio::null())
-            .stdout(said.try_clone()?)
-            .stderr(said);
+            .stdout(output.try_clone()?)
+            .stderr(output);
         let began = clock::now();
         let child = side.run(|| command.spawn())?;
-        running(|all| all.push(child.id()));
+        with_running(|all| all.push(child.id()));
         let mut started = Self {
             child,
             ready_after: Duration::ZERO,
         };
-        let ready = within(Duration::from_secs(20), || {
+        let ready = wait_until(Duration::from_secs(20), || {
             TcpStream::connect(address).is_ok() || started.has_ended()
         });
         if !ready || started.has_ended() {
-            let said = fs::read_to_string(log).unwrap_or_default();
+            let output = fs::read_to_string(log).unwrap_or_default();
             return Err(io::Error::other(format!(
                 "it does not listen on {address}: {}",
-                said.trim()
+                output.trim()
             )));
         }
         started.ready_after = clock::now().since(began);
         Ok(started)
     }
 
-    /// Asks it to end, and waits at most `limit` until it has.
+    /// Signals it to end, and waits at most `limit` until it has.
     pub fn stop(mut self, limit: Duration) -> io::Result<()> {
         send(self.child.id(), Signal::TERM);
-        if within(limit, || self.has_ended()) {
+        if wait_until(limit, || self.has_ended()) {
             return Ok(());
         }
         Err(io::Error::other(format!("it did not end in {limit:?}")))
@@ -93,10 +93,10 @@ impl Running {
     /// The ids of its process and of that process's children.
     pub fn processes(&self) -> Vec<u32> {
         let mut family = vec![self.child.id()];
-        let mut looked = 0;
-        while let Some(parent) = family.get(looked).copied() {
+        let mut visited = 0;
+        while let Some(parent) = family.get(visited).copied() {
             family.extend(children(parent));
-            looked += 1;
+            visited += 1;
         }
         family
     }
@@ -108,13 +108,13 @@ impl Drop for Running {
         if !self.has_ended() {
             send(id, Signal::TERM);
         }
-        if !within(Duration::from_secs(1), || self.has_ended()) {
+        if !wait_until(Duration::from_secs(1), || self.has_ended()) {
             for process in self.processes() {
                 send(process, Signal::KILL);
             }
             let _ended = self.child.wait();
         }
-        running(|all| all.retain(|other| *other != id));
+        with_running(|all| all.retain(|other| *other != id));
     }
 }
 
@@ -127,31 +127,32 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Ends the running programs when this program is told to end early.
-pub fn end_with_us() {
+/// Ends the running programs, and then this program, when a signal stops it early.
+pub fn stop_programs_on_signal() {
     thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
         let Ok(runtime) = runtime else { return };
         runtime.block_on(async {
-            let asked = (
+            let signals = (
                 signal(SignalKind::interrupt()),
                 signal(SignalKind::terminate()),
             );
-            let (Ok(mut interrupt), Ok(mut terminate)) = asked else {
+            let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
                 return;
             };
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            running(|all| all.iter().for_each(|process| send(*process, Signal::TERM)));
+            with_running(|all| all.iter().for_each(|process| send(*process, Signal::TERM)));
             std::process::exit(130);
         });
     });
 }
 
+/// Returns the ids of the children of a process.
 fn children(parent: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let listed = listed.unwrap_or_default();
@@ -161,6 +162,7 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Sends a signal to a process.
 fn send(process: u32, signal: Signal) {
     if let Some(id) = i32::try_from(process).ok().and_then(Pid::from_raw) {
         // The process may have ended by itself.
@@ -168,6 +170,7 @@ fn send(process: u32, signal: Signal) {
     }
 }
 
-fn running<T>(look: impl FnOnce(&mut Vec<u32>) -> T) -> T {
-    look(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner))
+/// Reads or changes the list of running programs.
+fn with_running<T>(change: impl FnOnce(&mut Vec<u32>) -> T) -> T {
+    change(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 /// Returns the processor time of `processes` so far: user and kernel, all threads.
 pub fn processor_time(processes: &[u32]) -> Duration {
-    processes.iter().map(|process| of_process(*process)).sum()
+    processes
+        .iter()
+        .map(|process| time_of_process(*process))
+        .sum()
 }
 
 /// Returns the memory of `processes` in bytes. A shared page counts once.
@@ -30,6 +33,7 @@ pub fn descriptors(processes: &[u32]) -> usize {
         .sum()
 }
 
+/// Returns the number of a line that begins with `name`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim().parse().ok()
@@ -39,7 +43,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
 ///
 /// It is the scheduler's count in nanoseconds if the kernel keeps it, else that of `stat`, in
 /// hundredths of a second.
-fn of_process(process: u32) -> Duration {
+fn time_of_process(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     let counted = threads.into_iter().flatten().flatten().map(|thread| {
         let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
@@ -48,11 +52,12 @@ fn of_process(process: u32) -> Duration {
     let counted: Option<u64> = counted.sum();
     match counted {
         Some(nanos) if nanos > 0 => Duration::from_nanos(nanos),
-        _ => by_ticks(process).unwrap_or_default(),
+        _ => time_by_ticks(process).unwrap_or_default(),
     }
 }
 
-fn by_ticks(process: u32) -> Option<Duration> {
+/// Returns the processor time in `stat` of one process.
+fn time_by_ticks(process: u32) -> Option<Duration> {
     /// The unit of processor times in `stat`, the same for every tick rate of the kernel.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

@@ -7,7 +7,7 @@ use svg::Node;
 use svg::node::Text;
 use svg::node::element::Element;
 
-use super::draw::{Frame, draw, number, text, words};
+use super::draw::{Frame, break_lines, draw, number, text};
 use super::panel::Panel;
 use super::scale::Range;
 
@@ -74,7 +74,7 @@ impl Chart {
         let mut y = MARGIN + 14.0;
         body.push(text("title", MARGIN, y, "start", &self.title));
         if let Some(subtitle) = &self.subtitle {
-            for line in words(subtitle, WIDTH - 2.0 * MARGIN) {
+            for line in break_lines(subtitle, WIDTH - 2.0 * MARGIN) {
                 y += 18.0;
                 body.push(text("sub", MARGIN, y, "start", &line));
             }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn no_data_are_no_harm() {
+    fn a_chart_without_valid_points_is_well_formed() {
         tags(&Chart::new("").render());
         let empty = Panel::new("").line("", &[]).log_y();
         tags(&Chart::new("nothing").panel(empty).render());

@@ -7,7 +7,7 @@ use svg::node::Text;
 use svg::node::element::Element;
 
 use super::panel::{Kind, Panel, Series};
-use super::scale::{Range, Scale, count, without_zeros, written};
+use super::scale::{Range, Scale, count, format_value, without_zeros};
 
 /// Approximate width of a letter, in pixels: the reader's font is not known.
 const LETTER: f64 = 6.6;
@@ -51,15 +51,15 @@ pub(super) fn draw(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64
         top,
         bottom,
     };
-    axes.upwards(body);
-    let mut below = axes.rightwards(body);
+    axes.draw_y_axis(body);
+    let mut below = axes.draw_x_axis(body);
     for (index, series) in panel.series.iter().enumerate() {
         match series.kind {
-            Kind::Bars => axes.bars(index, series, body),
-            Kind::Line | Kind::Step => axes.line(index, series, body),
+            Kind::Bars => axes.draw_bars(index, series, body),
+            Kind::Line | Kind::Step => axes.draw_line(index, series, body),
         }
     }
-    axes.marks(body);
+    axes.draw_marks(body);
     if let Some(label) = frame.x_label {
         below += 16.0;
         body.push(text(
@@ -90,7 +90,7 @@ fn legend(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
             Kind::Bars => (y - 9.0, 10.0),
             Kind::Line | Kind::Step => (y - 5.5, 3.0),
         };
-        body.push(filled(index, (x, top), (12.0, high)));
+        body.push(rectangle_of(index, (x, top), (12.0, high)));
         body.push(text("sub", x + 18.0, y, "start", &series.name));
         x += needed;
     }
@@ -98,31 +98,32 @@ fn legend(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
 }
 
 impl Axes<'_> {
-    fn upwards(&self, body: &mut Vec<Element>) {
+    /// Draws the horizontal grid and the numbers at the left.
+    fn draw_y_axis(&self, body: &mut Vec<Element>) {
         for value in self.y.ticks() {
-            let Some(y) = self.y.slot_position(value) else {
+            let Some(y) = self.y.position(value) else {
                 continue;
             };
-            body.push(rule("grid", (self.left, y), (self.right, y)));
+            body.push(straight_line("grid", (self.left, y), (self.right, y)));
             body.push(text(
                 "sub",
                 self.left - 6.0,
                 y + 4.0,
                 "end",
-                &written(value),
+                &format_value(value),
             ));
         }
     }
 
     /// Draws the horizontal axis. Returns the lower end of the axis and its numbers.
-    fn rightwards(&self, body: &mut Vec<Element>) -> f64 {
+    fn draw_x_axis(&self, body: &mut Vec<Element>) -> f64 {
         let base = self.bottom;
-        body.push(rule("axis", (self.left, base), (self.right, base)));
+        body.push(straight_line("axis", (self.left, base), (self.right, base)));
         let ticks: Vec<(f64, String)> = if self.panel.names.is_empty() {
             self.x
                 .ticks()
                 .into_iter()
-                .map(|at| (at, written(at)))
+                .map(|at| (at, format_value(at)))
                 .collect()
         } else {
             let names = self.panel.names.iter().cloned();
@@ -131,15 +132,16 @@ impl Axes<'_> {
                 .map(|(at, name)| (count(at), name))
                 .collect()
         };
+        // Right end of the last name.
         let mut free = f64::NEG_INFINITY;
         for (value, written) in ticks {
-            let Some(x) = self.x.slot_position(value) else {
+            let Some(x) = self.x.position(value) else {
                 continue;
             };
             if x < self.left - 1.0 || x > self.right + 1.0 {
                 continue;
             }
-            body.push(rule("axis", (x, base), (x, base + 4.0)));
+            body.push(straight_line("axis", (x, base), (x, base + 4.0)));
             // Names that would overlap the previous one are left out.
             let half = width(&written) / 2.0;
             if x - half > free {
@@ -150,15 +152,14 @@ impl Axes<'_> {
         base + 17.0
     }
 
-    fn line(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
+    /// Draws a series as a line or as steps.
+    fn draw_line(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
         let mut path = String::new();
         // The last point, and how far right a step has reached that is not drawn yet.
         let (mut last, mut flat): (Option<f64>, Option<f64>) = (None, None);
         for &(x, y) in &series.points {
-            let taken = self.panel.takes_y(y);
-            let (true, Some(x), Some(y)) =
-                (taken, self.x.slot_position(x), self.y.slot_position(y))
-            else {
+            let taken = self.panel.can_draw(y);
+            let (true, Some(x), Some(y)) = (taken, self.x.position(x), self.y.position(y)) else {
                 continue;
             };
             let (right, up) = (number(x), number(y));
@@ -189,48 +190,49 @@ impl Axes<'_> {
         body.push(line);
     }
 
-    fn bars(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
-        let of_bars = |series: &&Series| series.kind == Kind::Bars;
-        let beside = self.panel.series.iter().filter(of_bars).count();
-        let before = self.panel.series[..index].iter().filter(of_bars).count();
+    /// Draws a series as bars.
+    fn draw_bars(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
+        let is_bars = |series: &&Series| series.kind == Kind::Bars;
+        let beside = self.panel.series.iter().filter(is_bars).count();
+        let before = self.panel.series[..index].iter().filter(is_bars).count();
         let whole = self.panel.bar_width();
         for &(x, y) in &series.points {
-            if !self.panel.takes_y(y) {
+            if !self.panel.can_draw(y) {
                 continue;
             }
-            let (Some(middle), Some(next)) =
-                (self.x.slot_position(x), self.x.slot_position(x + whole))
+            let (Some(middle), Some(next)) = (self.x.position(x), self.x.position(x + whole))
             else {
                 continue;
             };
-            let slot_position = (next - middle) * 0.8;
-            let Some(y) = self.y.slot_position(y) else {
+            let group_width = (next - middle) * 0.8;
+            let Some(y) = self.y.position(y) else {
                 continue;
             };
-            let wide = slot_position / count(beside);
+            let bar_width = group_width / count(beside);
             let base = self.y.base();
-            let left = middle - slot_position / 2.0 + wide * count(before);
-            let size = (wide.max(0.5), (y - base).abs());
-            body.push(filled(index, (left, y.min(base)), size));
+            let left = middle - group_width / 2.0 + bar_width * count(before);
+            let size = (bar_width.max(0.5), (y - base).abs());
+            body.push(rectangle_of(index, (left, y.min(base)), size));
         }
     }
 
-    fn marks(&self, body: &mut Vec<Element>) {
+    /// Draws the dotted lines with their texts.
+    fn draw_marks(&self, body: &mut Vec<Element>) {
         for mark in &self.panel.marks {
-            if mark.upright {
-                let Some(x) = self.x.slot_position(mark.at) else {
+            if mark.is_vertical {
+                let Some(x) = self.x.position(mark.at) else {
                     continue;
                 };
-                body.push(rule("mark", (x, self.top), (x, self.bottom)));
-                let room = x + 4.0 + width(&mark.text) < self.right;
-                let (at, anchor) = if room {
+                body.push(straight_line("mark", (x, self.top), (x, self.bottom)));
+                let fits_right = x + 4.0 + width(&mark.text) < self.right;
+                let (text_x, anchor) = if fits_right {
                     (x + 4.0, "start")
                 } else {
                     (x - 4.0, "end")
                 };
-                body.push(text("sub", at, self.top + 10.0, anchor, &mark.text));
-            } else if let Some(y) = self.y.slot_position(mark.at) {
-                body.push(rule("mark", (self.left, y), (self.right, y)));
+                body.push(text("sub", text_x, self.top + 10.0, anchor, &mark.text));
+            } else if let Some(y) = self.y.position(mark.at) {
+                body.push(straight_line("mark", (self.left, y), (self.right, y)));
                 body.push(text("sub", self.right - 4.0, y - 4.0, "end", &mark.text));
             }
         }
@@ -253,7 +255,7 @@ pub(super) fn text(class: &str, x: f64, y: f64, anchor: &str, content: &str) -> 
 }
 
 /// `content` broken into lines that are no wider than `wide`.
-pub(super) fn words(content: &str, wide: f64) -> Vec<String> {
+pub(super) fn break_lines(content: &str, wide: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in content.split_whitespace() {
         match lines.last_mut() {
@@ -267,7 +269,8 @@ pub(super) fn words(content: &str, wide: f64) -> Vec<String> {
     lines
 }
 
-fn rule(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {
+/// A straight line between two points.
+fn straight_line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {
     let mut element = Element::new("path");
     element.assign("class", class);
     let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(number);
@@ -276,12 +279,13 @@ fn rule(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {
     element
 }
 
+/// Returns the approximate width of a text.
 fn width(text: &str) -> f64 {
     count(text.chars().count()) * LETTER
 }
 
 /// A rectangle in the colour of a series.
-fn filled(index: usize, (x, y): (f64, f64), (width, height): (f64, f64)) -> Element {
+fn rectangle_of(index: usize, (x, y): (f64, f64), (width, height): (f64, f64)) -> Element {
     let mut rectangle = Element::new("rect");
     rectangle.assign("x", number(x));
     rectangle.assign("y", number(y));

@@ -13,7 +13,8 @@ pub struct Panel {
     pub(super) names: Vec<String>,
     pub(super) log_y: bool,
     pub(super) height: f64,
-    pub(super) room: Range,
+    /// Range that the horizontal axis covers at least.
+    pub(super) min_x_range: Range,
 }
 
 /// A data series and the way it is drawn.
@@ -36,7 +37,7 @@ pub(super) enum Kind {
 pub(super) struct Mark {
     pub(super) text: String,
     pub(super) at: f64,
-    pub(super) upright: bool,
+    pub(super) is_vertical: bool,
 }
 
 impl Panel {
@@ -51,7 +52,7 @@ impl Panel {
             names: Vec::new(),
             log_y: false,
             height: 180.0,
-            room: Range::NONE,
+            min_x_range: Range::NONE,
         }
     }
 
@@ -60,24 +61,24 @@ impl Panel {
     /// Points that are not finite are left out.
     #[must_use]
     pub fn line(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
-        self.with(name, Kind::Line, points)
+        self.add_series(name, Kind::Line, points)
     }
 
     /// Adds a value that holds from its point to the next, such as a count or a depth.
     #[must_use]
     pub fn step(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
-        self.with(name, Kind::Step, points)
+        self.add_series(name, Kind::Step, points)
     }
 
     /// Adds bars from zero, each centred on its point. Bars of several series stand side by side.
     #[must_use]
     pub fn bars(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
-        self.with(name, Kind::Bars, points)
+        self.add_series(name, Kind::Bars, points)
     }
 
-    fn with(mut self, name: impl Into<String>, kind: Kind, points: &[(f64, f64)]) -> Self {
-        let whole = |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite();
-        let points: Vec<(f64, f64)> = points.iter().copied().filter(whole).collect();
+    fn add_series(mut self, name: impl Into<String>, kind: Kind, points: &[(f64, f64)]) -> Self {
+        let is_finite = |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite();
+        let points: Vec<(f64, f64)> = points.iter().copied().filter(is_finite).collect();
         self.series.push(Series {
             name: name.into(),
             kind,
@@ -121,12 +122,12 @@ impl Panel {
         self.mark(text, x, true)
     }
 
-    fn mark(mut self, text: impl Into<String>, at: f64, upright: bool) -> Self {
+    fn mark(mut self, text: impl Into<String>, at: f64, is_vertical: bool) -> Self {
         if at.is_finite() {
             self.marks.push(Mark {
                 text: text.into(),
                 at,
-                upright,
+                is_vertical,
             });
         }
         self
@@ -136,7 +137,7 @@ impl Panel {
     #[must_use]
     pub fn x_to(mut self, x: f64) -> Self {
         if x.is_finite() {
-            self.room = self.room.with(x);
+            self.min_x_range = self.min_x_range.with(x);
         }
         self
     }
@@ -151,7 +152,7 @@ impl Panel {
     /// The range of the horizontal axis.
     pub(super) fn x_range(&self) -> Range {
         let half = self.bar_width() / 2.0;
-        let mut range = self.room;
+        let mut range = self.min_x_range;
         if !self.names.is_empty() {
             range = range.with(-0.5).with(count(self.names.len()) - 0.5);
         }
@@ -161,7 +162,7 @@ impl Panel {
                 range = range.with(x - half).with(x + half);
             }
         }
-        let marks = self.marks.iter().filter(|mark| mark.upright);
+        let marks = self.marks.iter().filter(|mark| mark.is_vertical);
         marks.fold(range, |range, mark| range.with(mark.at))
     }
 
@@ -172,10 +173,10 @@ impl Panel {
             range = range.with(0.0);
         }
         let points = self.series.iter().flat_map(|series| &series.points);
-        let marks = self.marks.iter().filter(|mark| !mark.upright);
+        let marks = self.marks.iter().filter(|mark| !mark.is_vertical);
         let heights = points.map(|point| point.1).chain(marks.map(|mark| mark.at));
         let range = heights
-            .filter(|y| self.takes_y(*y))
+            .filter(|y| self.can_draw(*y))
             .fold(range, Range::with);
         // The smallest bar must be visible too.
         if self.log_y && self.series.iter().any(|series| series.kind == Kind::Bars) {
@@ -185,7 +186,8 @@ impl Panel {
         }
     }
 
-    pub(super) fn takes_y(&self, y: f64) -> bool {
+    /// Returns whether a height is on the axis.
+    pub(super) fn can_draw(&self, y: f64) -> bool {
         !self.log_y || y > 0.0
     }
 

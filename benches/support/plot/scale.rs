@@ -91,7 +91,7 @@ impl Scale {
     }
 
     /// Returns the position of `value`; `None` if it is outside the axis.
-    pub(super) fn slot_position(&self, value: f64) -> Option<f64> {
+    pub(super) fn position(&self, value: f64) -> Option<f64> {
         let value = if self.log { value.log10() } else { value };
         let share = (value - self.low) / (self.high - self.low);
         share
@@ -101,11 +101,7 @@ impl Scale {
 
     /// The position of zero, limited to the axis; the low end if zero has no position.
     pub(super) fn base(&self) -> f64 {
-        let zero = if self.log {
-            None
-        } else {
-            self.slot_position(0.0)
-        };
+        let zero = if self.log { None } else { self.position(0.0) };
         zero.unwrap_or(self.from)
             .clamp(self.from.min(self.to), self.from.max(self.to))
     }
@@ -128,7 +124,7 @@ impl Scale {
             ticks.extend(steps.iter().map(|step| step * 10f64.powf(decade)));
             decade += every;
         }
-        ticks.retain(|tick| self.has(tick.log10()));
+        ticks.retain(|tick| self.covers(tick.log10()));
         ticks
     }
 
@@ -148,7 +144,8 @@ impl Scale {
         ticks
     }
 
-    fn has(&self, value: f64) -> bool {
+    /// Returns whether the axis covers a value, or its logarithm.
+    fn covers(&self, value: f64) -> bool {
         let slack = 1e-9 * (self.high - self.low);
         value >= self.low - slack && value <= self.high + slack
     }
@@ -160,19 +157,19 @@ impl Scale {
 
 /// The round step closest to `approximate`: 1, 2 or 5 of a decimal place.
 fn round_step(approximate: f64) -> f64 {
-    let slot_position = 10f64.powf(approximate.log10().floor());
+    let power = 10f64.powf(approximate.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0];
     let step = steps
         .into_iter()
-        .find(|step| step * slot_position >= approximate * 0.999)
+        .find(|step| step * power >= approximate * 0.999)
         .unwrap_or(10.0);
-    step * slot_position
+    step * power
 }
 
-/// A value as written at an axis.
+/// Formats a value for an axis.
 ///
 /// It has as few digits as possible. Thousands are written as `k`, millions as `M`.
-pub(super) fn written(value: f64) -> String {
+pub(super) fn format_value(value: f64) -> String {
     let size = value.abs();
     let (scaled, unit) = match size {
         _ if size >= 1e9 => (value / 1e9, "G"),
@@ -209,7 +206,7 @@ mod tests {
 
     fn ticks(low: f64, high: f64, log: bool) -> String {
         let scale = Scale::new(Range { low, high }, log, 0.0, 100.0);
-        let ticks: Vec<String> = scale.ticks().into_iter().map(written).collect();
+        let ticks: Vec<String> = scale.ticks().into_iter().map(format_value).collect();
         ticks.join(" ")
     }
 
@@ -236,9 +233,9 @@ mod tests {
     fn values_outside_the_axis_have_no_position() {
         let range = Range::NONE.with(1.0).with(100.0);
         let scale = Scale::new(range, true, 0.0, 100.0);
-        assert_eq!(scale.slot_position(10.0), Some(50.0));
-        assert_eq!(scale.slot_position(0.0), None);
-        assert_eq!(scale.slot_position(f64::NAN), None);
+        assert_eq!(scale.position(10.0), Some(50.0));
+        assert_eq!(scale.position(0.0), None);
+        assert_eq!(scale.position(f64::NAN), None);
         assert_eq!(scale.base().to_bits(), 0f64.to_bits());
     }
 
@@ -247,11 +244,8 @@ mod tests {
         for (value, log) in [(5.0, false), (0.0, false), (5.0, true)] {
             let range = Range::NONE.with(value);
             let scale = Scale::new(range, log, 0.0, 100.0);
-            let slot_position = scale.slot_position(value).unwrap();
-            assert!(
-                (slot_position - 50.0).abs() < 1e-6,
-                "{value}: {slot_position}"
-            );
+            let position = scale.position(value).unwrap();
+            assert!((position - 50.0).abs() < 1e-6, "{value}: {position}");
         }
         assert!(!Scale::new(Range::NONE, false, 0.0, 1.0).ticks().is_empty());
         assert!(!Scale::new(Range::NONE, true, 0.0, 1.0).ticks().is_empty());
