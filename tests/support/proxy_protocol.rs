@@ -21,8 +21,7 @@ pub fn echo_origin() -> Origin {
 /// Starts a gateway whose peers in `proxies` send headers. Also returns its TLS address.
 ///
 /// `more`: further fields of `[server]`. The gateway also listens at `drip.sock` beside its file,
-/// and
-/// has a key for each client and local port.
+/// and has a key for each client and local port.
 pub fn gateway(origin: &Origin, proxies: &str, more: &str) -> (Gateway, SocketAddr) {
     let site = Site::new();
     let tls = free_address();

@@ -20,8 +20,7 @@ pub const STREAM_WINDOW: usize = 256 * 1024;
 ///
 /// `/SIZE/COUNT` is answered by `COUNT` frames of `SIZE` bytes, [`content`] in all, and trailers.
 /// `/hint/SIZE/COUNT` is answered by the same after two interim responses. Everything else is
-/// answered
-/// by `ok`.
+/// answered by `ok`.
 pub struct StreamOrigin {
     pub address: SocketAddr,
     counts: Arc<Counts>,

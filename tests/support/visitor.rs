@@ -17,8 +17,7 @@ pub const SECRET: &str = "secret = \"sixteen bytes and more\"\n";
 /// Returns a file with the origin `shop`, these fields of its room, and a route `/` to it.
 ///
 /// Fields of the route may follow. All visitors have one address, so `draw` is `"none"` unless
-/// `room`
-/// sets it.
+/// `room` sets it.
 pub fn shop(origin: SocketAddr, room: &str) -> String {
     let draw = if room.contains("draw") { "" } else { NO_DRAW };
     let room = format!("{room}\n{draw}");
