@@ -1,15 +1,21 @@
-//! The leaky bucket, with nginx's rule and exact arithmetic.
+//! The leaky bucket: nginx's `limit_req` with `burst`, `delay` and `nodelay`, in exact arithmetic.
+//!
+//! The *level* of a bucket is the number of charged requests that have not leaked yet. It leaks at
+//! the rate. nginx calls it the excess. `burst_and_nodelay` compares it with a limit.
+
+mod burst_and_nodelay;
 
 use std::time::Duration;
 
-use super::{Cost, Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
+use super::{Cost, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
+use burst_and_nodelay::Thresholds;
 
 /// Leaky bucket of one key.
 ///
-/// Levels are kept on a *tick line*. At instant `t` the line has reached `t * ticks_per_nano`, and
-/// a request is `ticks_per_request` long. The bucket is one position on this line, its `tail`: the
-/// level is zero when the line reaches it. So the level is `tail - line`, leaking costs no work,
-/// and nothing is rounded.
+/// Levels are measured in *ticks*, of which a request has [`Rate::ticks_per_request`]. Instants are
+/// positions on a *tick line*: at instant `t` the line has reached `t * ticks_per_nano`. The bucket
+/// is one position on this line, its `tail`: the level is zero when the line reaches it. So the
+/// level is `tail - line`, leaking costs no work, and nothing is rounded.
 ///
 /// This is nginx's rule (`ngx_http_limit_req_lookup`): the first request has excess 0, a later one
 /// has `max(0, previous - rate * elapsed + 1)`. On the tick line this is
@@ -25,7 +31,7 @@ pub struct Bucket {
     tail: i128,
 }
 
-/// Tail so far in the past that every bucket is drained, yet far from overflow.
+/// Tail of an empty bucket: so far in the past that the level is zero, yet far from overflow.
 const LONG_AGO: i128 = i128::MIN / 4;
 
 impl Default for Bucket {
@@ -45,12 +51,12 @@ impl Bucket {
         Self { tail }
     }
 
-    /// Returns a bucket in which a request at `now` makes the level `ticks` (at least 0).
+    /// Returns a bucket in which a request of cost 1 at `now` makes the level `ticks` (at least 0).
     pub fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
         Self::until(line(rate, now) + ticks - rate.ticks_per_request())
     }
 
-    /// Returns the same bucket on a clock that is `span` ahead.
+    /// Returns the same bucket on a clock that is `span` ahead: its level is the same there.
     pub fn later(&self, rate: Rate, span: Duration) -> Self {
         if span.is_zero() || *self == Self::new() {
             return *self;
@@ -61,12 +67,13 @@ impl Bucket {
     /// Decides on a request that arrives at `now`, and charges it unless it is rejected.
     pub fn decide(&mut self, rate: Rate, limit: Limit, now: Moment) -> Verdict {
         let (line, request) = (line(rate, now), rate.ticks_per_request());
+        // Tail and level after this request, as if its cost were 1.
         let tail = line.max(self.tail + request);
         let level = tail - line;
         let above_one = i128::from(limit.cost.above_one()) * request;
         let excess = Excess::from_ticks(level + above_one, rate);
 
-        let Ceiling { free, accepted } = Ceiling::new(rate, limit);
+        let Thresholds { free, accepted } = Thresholds::new(rate, limit);
         if level > accepted {
             let reason = if level + above_one > i128::from(limit.ceiling(rate)) * request {
                 Reason::Burst
@@ -111,10 +118,10 @@ impl Bucket {
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
-        let room = Ceiling::new(rate, limit.for_one()).accepted - level;
+        let room = Thresholds::new(rate, limit.for_one()).accepted - level;
         // At an unlimited rate a request has no ticks.
         let requests = match (u64::try_from(room.max(0)), u64::try_from(request)) {
-            // 64-bit division is one instruction.
+            // Nearly always. 64-bit division is one instruction, 128-bit division is a function.
             (Ok(room), Ok(request)) => room.checked_div(request).map(i128::from),
             _ => room.max(0).checked_div(request),
         };
@@ -128,11 +135,11 @@ impl Bucket {
     /// Assumes that `others` requests of cost 1 come first, at `now`.
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         let request = rate.ticks_per_request();
-        // Relative to the line: small numbers are divided fast.
+        // Relative to the line, because small numbers are divided fast.
         let level = (self.tail - line(rate, now)).max(-request);
         let charged = (i128::from(others) + 1) * request;
-        let ahead = level + charged - Ceiling::new(rate, limit).accepted;
-        now + Duration::from_nanos(moment(rate, ahead).as_nanos())
+        let too_high_by = level + charged - Thresholds::new(rate, limit).accepted;
+        now + Duration::from_nanos(moment(rate, too_high_by).as_nanos())
     }
 
     /// Returns the level at `now`, without a new request.
@@ -152,7 +159,7 @@ impl Bucket {
         moment(rate, self.tail + rate.ticks_per_request())
     }
 
-    /// Refunds the last charges. `costs` is the sum of their costs.
+    /// Refunds charges. `costs` is the sum of their costs.
     pub fn take_back(&mut self, rate: Rate, costs: u64) {
         self.refund(i128::from(costs) * rate.ticks_per_request());
     }
@@ -171,30 +178,9 @@ impl Bucket {
         }
     }
 
+    /// Returns the position on the tick line at which the level will be zero.
     pub(super) fn tail(&self) -> i128 {
         self.tail
-    }
-}
-
-/// Thresholds of a limit, in ticks of the level after a request of cost 1.
-struct Ceiling {
-    /// Highest level at which a request does not wait.
-    free: i128,
-    /// Highest level at which a request is accepted: within `burst` and `max_wait`.
-    accepted: i128,
-}
-
-impl Ceiling {
-    fn new(rate: Rate, limit: Limit) -> Self {
-        let request = rate.ticks_per_request();
-        let free = match limit.delay {
-            Delay::Never => i128::MAX,
-            Delay::Above(free) => i128::from(free) * request,
-        };
-        let max_wait = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
-        let burst = i128::from(limit.ceiling(rate)) - i128::from(limit.cost.above_one());
-        let accepted = (burst * request).min(free.saturating_add(max_wait));
-        Self { free, accepted }
     }
 }
 
@@ -229,7 +215,7 @@ pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128
 /// Returns `part * new / old` rounded down, for `part` below `old`.
 ///
 /// The product can exceed 128 bits if both periods are weeks and both counts have many decimals. So
-/// it is computed and divided in three 32-bit steps.
+/// this is a long division: `new` is taken as three digits of 32 bits, the highest first.
 fn proportion(part: i128, new: i128, old: i128) -> i128 {
     let (quotient, _) = [64, 32, 0]
         .into_iter()
@@ -241,6 +227,7 @@ fn proportion(part: i128, new: i128, old: i128) -> i128 {
     quotient
 }
 
+/// Returns the number of ticks that leak in `span`.
 fn ticks_in(rate: Rate, span: Duration) -> i128 {
     let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
     nanos.saturating_mul(rate.ticks_per_nano())

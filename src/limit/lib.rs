@@ -4,6 +4,7 @@
 //! returns a [`Verdict`]. The live gateway, `drip simulate`, the property tests and the benches
 //! call the same functions.
 //! - [`Rate`] is exact: a count in a period, never rounded to a number of nanoseconds.
+//! - [`Limit`] has the parameters of nginx's `limit_req` (`burst`, `delay` or `nodelay`) and more.
 //! - [`Bucket`] decides on one request, as nginx's `limit_req` does, without nginx's rounding.
 //! - [`Meter`] decides on one request by one of the other algorithms. These never make a request
 //!   wait.
@@ -39,12 +40,15 @@ mod duration;
 mod external_schedule;
 mod fair_queue;
 pub mod find;
+#[cfg(test)]
+mod fixtures;
 mod floats;
 mod gate;
 mod growth;
 mod heavy_hitters;
 mod key_permits;
 mod lease;
+mod limit_req;
 mod meter;
 mod moment;
 mod new_keys;
@@ -90,6 +94,7 @@ pub use key_permits::{
     KEY_PERMITS_LEASE, KeyPermitNeeds, KeyPermits, KeyPermitsCall, KeyPermitsReply,
 };
 pub use lease::{Lease, LeaseAnswer, LeaseTerms, Leased};
+pub use limit_req::{Delay, Limit, MAX_WAIT_ABOVE_BURST};
 pub use meter::{Allowance, Meter};
 pub use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::{Moment, nanos};
@@ -107,7 +112,7 @@ pub use reuse::{ReuseLimits, Usage};
 pub use saved::SavedAccount;
 pub use stable_hash::{mixed, stable_hash};
 pub use stoppable_clock::StoppableClock;
-pub use verdict::{Delay, Excess, Limit, MAX_WAIT_ABOVE_BURST, Reason, Refusal, Verdict};
+pub use verdict::{Excess, Reason, Refusal, Verdict};
 pub use waiting_room::{
     Call, Drawn, Lottery, LotteryKeys, MAX_SESSIONS, MirrorPoll, MirrorTouch, Polled, RoomCounts,
     RoomLimits, RoomMirror, RoomSnapshot, RoomState, SavedRoom, WaitingRoom, WaitingVisitor,

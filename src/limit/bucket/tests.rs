@@ -5,30 +5,20 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Delay;
+use crate::fixtures::{limit, rate};
 
 const SECOND: u64 = 1_000_000_000;
-
-fn rate(text: &str) -> Rate {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-fn limit(burst: u32, delay: Delay) -> Limit {
-    Limit {
-        burst,
-        ..Limit::unlimited(delay, Cost::ONE)
-    }
-}
 
 fn at(nanos: u64) -> Moment {
     Moment::from_nanos(nanos)
 }
 
-fn accepted(verdict: Verdict) -> bool {
+fn is_accepted(verdict: Verdict) -> bool {
     !matches!(verdict, Verdict::Reject(_))
 }
 
-/// Returns the departure of a request that arrives at `start` after `charged` others.
+/// Returns the departure of a request that arrives at `start` behind `charged` others.
 fn due_after(rate: Rate, charged: u64, start: Moment) -> Moment {
     let mut bucket = Bucket::new();
     bucket.decide(rate, limit(0, Delay::Above(0)), start);
@@ -39,6 +29,7 @@ fn due_after(rate: Rate, charged: u64, start: Moment) -> Moment {
     }
 }
 
+/// Rows: a rate, the number of requests ahead, and the exact wait in nanoseconds, rounded up.
 #[test]
 fn no_rate_drifts() {
     let start = at(1_700_000_000 * SECOND + 123_456_789);
@@ -89,10 +80,10 @@ fn the_extremes_do_not_overflow() {
                 max_wait: Some(Duration::MAX),
                 ..limit(u32::MAX, Delay::Above(u32::MAX))
             };
-            assert!(accepted(bucket.decide(rate, unlimited, at(now))));
+            assert!(is_accepted(bucket.decide(rate, unlimited, at(now))));
             bucket.tail += i128::from(u32::MAX - 1) * rate.ticks_per_request();
-            assert!(accepted(bucket.decide(rate, unlimited, at(now))));
-            assert!(!accepted(bucket.decide(rate, unlimited, at(now))));
+            assert!(is_accepted(bucket.decide(rate, unlimited, at(now))));
+            assert!(!is_accepted(bucket.decide(rate, unlimited, at(now))));
             let found = bucket.remaining(rate, limit(u32::MAX, Delay::Never), at(now));
             assert_eq!(found, 0);
             let _ = bucket.drained_at(rate);
@@ -150,9 +141,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(testing::config())]
 
-
     #[test]
-    fn what_remains_and_what_comes_next_hold_with_max_wait_too(
+    fn as_many_as_remain_are_accepted_and_the_next_one_at_the_predicted_instant(
         (rate, bucket, now) in any_bucket(),
         limit in any_limit(),
     ) {
@@ -160,16 +150,16 @@ proptest! {
         let remaining = bucket.remaining(rate, limit, now);
         let one_more = bucket.accepts_at(rate, limit, remaining, now);
         for _ in 0..remaining {
-            prop_assert!(accepted(bucket.decide(rate, limit, now)));
+            prop_assert!(is_accepted(bucket.decide(rate, limit, now)));
         }
-        prop_assert!(!accepted(bucket.clone().decide(rate, limit, now)));
+        prop_assert!(!is_accepted(bucket.clone().decide(rate, limit, now)));
         prop_assert_eq!(bucket.accepts_at(rate, limit, 0, now), one_more);
-        prop_assert!(accepted(bucket.clone().decide(rate, limit, one_more)));
-        prop_assert!(!accepted(bucket.clone().decide(rate, limit, at(one_more.as_nanos() - 1))));
+        prop_assert!(is_accepted(bucket.clone().decide(rate, limit, one_more)));
+        prop_assert!(!is_accepted(bucket.clone().decide(rate, limit, at(one_more.as_nanos() - 1))));
     }
 
     #[test]
-    fn forgetting_a_drained_bucket_changes_no_verdict_and_a_nanosecond_earlier_it_does(
+    fn forgetting_a_bucket_changes_no_verdict_once_it_is_drained_and_not_a_nanosecond_earlier(
         (rate, bucket, now) in any_bucket(),
         later in prop::collection::vec((any_limit(), 0..20u64), 1..10),
     ) {
@@ -185,11 +175,10 @@ proptest! {
         if drained > now {
             let just_before = at(drained.as_nanos() - 1);
             let (mut kept, mut forgotten) = (bucket, Bucket::new());
-            prop_assert!(!accepted(kept.decide(rate, limit(0, Delay::Never), just_before)));
-            prop_assert!(accepted(forgotten.decide(rate, limit(0, Delay::Never), just_before)));
+            prop_assert!(!is_accepted(kept.decide(rate, limit(0, Delay::Never), just_before)));
+            prop_assert!(is_accepted(forgotten.decide(rate, limit(0, Delay::Never), just_before)));
         }
     }
-
 
     #[test]
     fn distances_of_whole_requests_stay_whole_through_any_retune(
@@ -207,12 +196,14 @@ proptest! {
 /// Model of nginx: levels in thousandths of a request, time in milliseconds.
 #[derive(Default)]
 struct Nginx {
+    /// Excess after the last accepted request, and its instant.
     state: Option<(i64, i64)>,
 }
 
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Passed,
+    /// Waits for these milliseconds.
     Delayed(i64),
     Rejected,
 }
@@ -242,6 +233,9 @@ proptest! {
     #![proptest_config(testing::cases(256, 8000))]
 
     /// With these rates and steps nginx's divisions leave no remainder, so nginx rounds nothing.
+    ///
+    /// A rate is also given in thousandths of a request per second. Requests arrive at multiples of
+    /// `step` milliseconds.
     #[test]
     fn the_verdicts_are_nginxs_where_it_does_not_round(
         (text, thousandths, step) in prop::sample::select(vec![
