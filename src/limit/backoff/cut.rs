@@ -1,4 +1,8 @@
 //! Cuts of a back-off, and the reasons for lowered limits.
+//!
+//! A *cut* lowers a limit: the rate, or the number of requests in flight. Answers of the origin are
+//! counted in *windows* of time. *Trouble* is an answer that counts as a failure. An answer is
+//! *slow* if it takes longer than the configured `slow`.
 
 use std::time::Duration;
 
@@ -20,11 +24,14 @@ pub struct Cuts {
 pub struct Cut {
     /// Instant of the last cut.
     pub at: Moment,
-    /// Number of answers in the window of the cut, plus outstanding requests that were past `slow`.
+    /// Number of answers in the window that caused the cut.
+    ///
+    /// Requests without an answer that were past `slow` count as slow answers.
     pub answers: u64,
-    /// Number of `answers` that were trouble, or slow.
+    /// Number of `answers` that were trouble (a cut of the rate), or slow (a cut of the number in
+    /// flight).
     pub bad: u64,
-    /// Instant until which the limit does not grow. Only some cuts of the rate set it.
+    /// Instant until which a cut rate does not grow. `None`: there is no such time.
     pub steady_until: Option<Moment>,
     /// Whether another gateway made the cut, from its own answers.
     pub is_elsewhere: bool,
@@ -35,14 +42,14 @@ pub struct Cut {
 pub struct Lowered {
     /// The rate: its effective share of the configured rate, and the cut.
     pub rate: Option<(Percent, Cut)>,
-    /// The number in flight: its last cut.
+    /// The number of requests in flight: its last cut.
     pub max_in_flight: Option<Cut>,
     /// End of the pause.
     pub paused_until: Option<Moment>,
     /// Whether another gateway received the Retry-After of the pause.
     pub is_paused_elsewhere: bool,
-    /// Whether answers are slow and the number in flight is not cut, because a lower number did not
-    /// make them faster.
+    /// Whether answers are slow but the number in flight is not cut, because a lower number did not
+    /// make them faster before.
     pub is_kept: bool,
     /// Whether the lowered number in flight grows, because answers are fast enough.
     pub grows: bool,
@@ -53,6 +60,7 @@ pub struct Lowered {
 }
 
 impl Cut {
+    /// Returns a cut that this gateway made.
     pub(super) fn new(bad: u64, answers: u64, at: Moment) -> Self {
         Self {
             at,

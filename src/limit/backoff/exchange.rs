@@ -1,14 +1,15 @@
 //! Exchange of back-off state between gateways, through the store.
 //!
-//! [`Learned`] is the state. This module decides when to query the store, and when to send the
-//! state. The caller sends the queries.
+//! A *back-off* lowers the limits of an origin in trouble. [`Learned`] is its state. A *cut* is a
+//! lowering of a limit. The *charge* of an answer is the cost of its request. This module decides
+//! when to query the store, and when to send the state. The caller sends the queries.
 
 use std::time::Duration;
 
 use super::{Backoff, Cuts, Learned, Moment};
 use crate::{Percent, to_float};
 
-/// Interval of queries while requests are in flight. All gateways know a cut after this time.
+/// Interval of queries while requests are in flight. So all gateways know a cut after this time.
 const QUERY_INTERVAL: Duration = Duration::from_millis(250);
 /// Interval of queries while no request is in flight.
 ///
@@ -17,13 +18,13 @@ const QUERY_INTERVAL: Duration = Duration::from_millis(250);
 const QUERY_INTERVAL_IDLE: Duration = Duration::from_millis(800);
 /// Lower bound of the time between two queries.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
-/// Time constant, in seconds, of the decay of counted answers when a gateway's share is computed.
+/// Time constant, in seconds, of the decay of counted answers: older ones count less.
 const DECAY_SECONDS: f64 = 3.0;
-/// Number of answers of all gateways from which a gateway's share is computed.
+/// A gateway's share is computed only if all gateways together have at least so many answers.
 const MIN_ANSWERS: f64 = 10.0;
 /// Lower bound of a gateway's share: at most 1024 gateways share an origin.
 const MIN_PART: f64 = 1.0 / 1024.0;
-/// If the stored state is from further in the future, the store's clock was set back.
+/// If the stored state is further in the future than this, the store's clock was set back.
 ///
 /// The state is unusable then.
 const SET_BACK: Duration = Duration::from_secs(1);
@@ -36,11 +37,11 @@ pub type Token = [u8; 12];
 /// A query to the store, with the state to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnedQuery {
-    /// Identifier of the state that the gateway knows.
+    /// Identifier of the stored state that the gateway knows.
     ///
-    /// If the store has another one, it stores nothing.
+    /// If the store has another state, it does not store `update`.
     pub known: Token,
-    /// The state to store, and its new identifier.
+    /// The new identifier and the state to store. `None`: there is nothing to store.
     pub update: Option<(Token, Learned)>,
     /// Total charge of the origin's answers at this gateway since the last query.
     pub answers: u64,
@@ -76,9 +77,11 @@ pub struct BackoffExchange {
     count: u32,
     /// Stored state, as of the last reply.
     known: Option<StoredState>,
+    /// Whether a query was sent that has no reply yet.
     is_under_way: bool,
+    /// Instant of the last query.
     last_query: Option<Moment>,
-    /// Whether other gateways must receive a newer state at once.
+    /// Whether this gateway's lower state must be sent at once: it is new, or the store refused it.
     is_urgent: bool,
     /// Total charge of answers that were not yet sent to the store.
     unsent_answers: u64,
@@ -92,7 +95,7 @@ pub struct BackoffExchange {
 #[derive(Clone, Copy, Debug)]
 struct StoredState {
     token: Token,
-    /// `None`: unusable.
+    /// `None`: the state is unusable, because the store's clock was set back.
     learned: Option<Learned>,
     /// Instant at which it was stored, on this gateway's clock.
     at: Moment,
@@ -139,11 +142,14 @@ impl BackoffExchange {
     }
 
     /// Returns the next query, which the caller sends now.
+    ///
+    /// It contains this gateway's state if that is lower than the stored one.
     pub fn ask(&mut self, backoff: &Backoff, now: Moment) -> LearnedQuery {
         (self.is_under_way, self.last_query) = (true, Some(now));
         self.sent_answers = std::mem::take(&mut self.unsent_answers);
         let update = backoff.is_lower_than(self.learned(), now).then(|| {
             self.count = self.count.wrapping_add(1).max(1);
+            // The first 8 bytes are the author, the last 4 the number of the state.
             let mut token = Token::default();
             token[..8].copy_from_slice(&self.author.to_le_bytes());
             token[8..].copy_from_slice(&self.count.to_le_bytes());
@@ -156,7 +162,9 @@ impl BackoffExchange {
         }
     }
 
-    /// Applies the store's reply: adopts its state where it is lower. Returns the cuts.
+    /// Applies the store's reply: adopts its state where it is lower. Returns the adopted cuts.
+    ///
+    /// `asked` is the query.
     pub fn answered(
         &mut self,
         backoff: &mut Backoff,
@@ -166,14 +174,15 @@ impl BackoffExchange {
     ) -> Cuts {
         (self.is_under_way, self.is_urgent) = (false, false);
         self.count_part(backoff, reply);
-        let stored = asked.update.filter(|(token, _)| *token == reply.token);
-        let stored = stored.map(|(_, learned)| learned);
+        // This gateway's own state, if the store has taken it.
+        let own = asked.update.filter(|(token, _)| *token == reply.token);
+        let own = own.map(|(_, learned)| learned);
         let known = self.known.filter(|known| known.token == reply.token);
-        let learned = stored
+        let learned = own
             .or(reply.learned)
             .or(known.and_then(|known| known.learned));
         let at = reply.ago.map_or(now, |ago| now.before(ago));
-        // The query with the shortest delay gives the best estimate.
+        // Each reply estimates the same instant, later by its delay: the earliest is the best one.
         let is_same = |known: &StoredState| known.at.since(at).max(at.since(known.at)) < CLOCK_SET;
         let at = known.filter(is_same).map_or(at, |known| known.at.min(at));
         self.known = (reply.token != Token::default()).then_some(StoredState {
@@ -182,13 +191,13 @@ impl BackoffExchange {
             at,
         });
         let cuts = match self.learned() {
-            Some((learned, at)) if stored.is_none() => backoff.adopt(learned, at, now),
+            Some((learned, at)) if own.is_none() => backoff.adopt(learned, at, now),
             _ => Cuts::default(),
         };
         if backoff.is_lower_than(self.learned(), now) {
             // Another gateway has stored its state first. Retry at once: frequent writers must not
             // block this one.
-            let is_refused = asked.update.is_some() && stored.is_none();
+            let is_refused = asked.update.is_some() && own.is_none();
             self.is_urgent = backoff.is_pending() || self.known.is_none() || is_refused;
         } else {
             backoff.note_published();
@@ -202,7 +211,7 @@ impl BackoffExchange {
         self.unsent_answers = self.unsent_answers.saturating_add(self.sent_answers);
     }
 
-    /// Returns the time since `stored`, for [`LearnedReply::ago`].
+    /// Returns the time since the instant `stored`, for [`LearnedReply::ago`].
     pub fn ago(stored: Moment, now: Moment) -> Option<Duration> {
         (stored <= now + SET_BACK).then(|| now.since(stored))
     }
@@ -213,7 +222,7 @@ impl BackoffExchange {
         Some((known.learned.as_ref()?, known.at))
     }
 
-    /// Computes the share of the origin's answers that arrive at this gateway.
+    /// Computes the share of the origin's answers that arrive at this gateway, from the counts.
     fn count_part(&mut self, backoff: &mut Backoff, reply: &LearnedReply) {
         let counted = &mut self.counted;
         if counted.since != reply.counted_since {

@@ -1,6 +1,10 @@
 //! The limit of requests in flight, which slow answers lower.
 //!
-//! [`trial`](super::trial) measures whether the cuts help.
+//! A *permit* is the right to run one request at the origin. A *cut* lowers the limit after a
+//! *window* of time with too many slow answers. [`trial`](super::trial) measures whether cuts make
+//! answers faster. If they do not, the permits are *given back*, and the limit is *kept* (not cut)
+//! for a time. A *generation* is the group of requests sent between two cuts. [`Closed`] is a
+//! window that has ended.
 
 use std::time::Duration;
 
@@ -13,7 +17,7 @@ use super::{Cut, GivenBack, LearnedInFlight, Moment};
 use crate::Percent;
 
 /// One permit, in the unit of a limit: millionths of a permit.
-const ONE: u64 = WHOLE;
+const PERMIT: u64 = WHOLE;
 
 /// Lower bound of the permits that a cut leaves.
 const MIN_PERMITS: u64 = 2;
@@ -24,13 +28,13 @@ const CUT_SHARE: u64 = WHOLE / 10;
 /// Share of slow answers in a window up to which the limit grows: 5 %.
 const GROWTH_SHARE: u64 = WHOLE / 20;
 
-/// Time without cuts after fewer requests in flight did not make answers faster.
+/// Time for which the limit is kept after fewer requests in flight did not make answers faster.
 ///
 /// Doubles each time up to [`MAX_KEPT_DURATION`].
 const MIN_KEPT_DURATION: Duration = Duration::from_secs(30);
 const MAX_KEPT_DURATION: Duration = Duration::from_secs(300);
 
-/// Duration of answers at which a cut aims, in tenths of `slow`.
+/// Duration of answers at which a cut aims, in tenths of `slow` (the threshold of slow answers).
 const TARGET_TENTHS: u128 = 8;
 
 /// Limit of the number of requests in flight.
@@ -65,6 +69,7 @@ struct Keeping {
     is_slow: bool,
 }
 
+/// Limit that is lower than configured.
 #[derive(Debug)]
 struct LoweredLimit {
     /// Current limit, in millionths of a permit.
@@ -83,6 +88,7 @@ impl LoweredLimit {
 }
 
 impl InFlightLimit {
+    /// Returns the configured limit. `floor` bounds its cuts, as a share of it.
     pub fn new(configured: Option<usize>, floor: Percent) -> Self {
         Self {
             configured: configured.map(|limit| limit as u64),
@@ -97,7 +103,7 @@ impl InFlightLimit {
 
     /// Returns the effective limit.
     pub fn effective(&self) -> Option<usize> {
-        let lowered = self.lowered.as_ref().map(|lowered| lowered.limit / ONE);
+        let lowered = self.lowered.as_ref().map(|lowered| lowered.limit / PERMIT);
         let limit = lowered.or(self.configured);
         limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
     }
@@ -131,9 +137,9 @@ impl InFlightLimit {
     /// Restores a limit that was saved at `saved_at`, as a share of the configured limit.
     pub fn restore(&mut self, saved: &SavedInFlight, saved_at: Moment) {
         let original = saved.of.clamp(1, u32::MAX.into());
-        let highest = original.max(MIN_PERMITS) * ONE;
+        let highest = original.max(MIN_PERMITS) * PERMIT;
         self.lowered = Some(LoweredLimit {
-            limit: saved.limit.clamp(MIN_PERMITS * ONE, highest),
+            limit: saved.limit.clamp(MIN_PERMITS * PERMIT, highest),
             original,
             last_cut: Cut::new(saved.bad, saved.answers, saved_at),
         });
@@ -159,7 +165,7 @@ impl InFlightLimit {
             let scaled = u128::from(lowered.limit) * u128::from(configured);
             let limit = scaled / u128::from(lowered.original.max(1));
             let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-            lowered.limit = limit.max(min_permits(configured, self.floor) * ONE);
+            lowered.limit = limit.max(min_permits(configured, self.floor) * PERMIT);
             lowered.original = configured;
         }
         self.end_growth();
@@ -203,7 +209,7 @@ impl InFlightLimit {
     ///
     /// Permits that other gateways gave back are given back here, too, if no cut was made since.
     /// `is_untroubled`: no request can be in trouble at this gateway. The cut of the other gateways
-    /// ends `generation`, which has `unanswered` requests without an answer.
+    /// ends the current `generation`, which has `unanswered` requests without an answer.
     pub fn adopt(
         &mut self,
         learned: &LearnedInFlight,
@@ -220,6 +226,7 @@ impl InFlightLimit {
             self.adopt_given_back(&given_back, now);
         }
         let cut_at = now.before(learned.cut_ago);
+        // This gateway has given permits back after that cut.
         let is_undone_here = kept_since.is_some_and(|since| cut_at < since);
         let share = self
             .lowered
@@ -228,11 +235,12 @@ impl InFlightLimit {
         if learned.share >= share || is_undone_here {
             return;
         }
-        let lowest = min_permits(configured, self.floor) * ONE;
+        let lowest = min_permits(configured, self.floor) * PERMIT;
         let limit = configured.saturating_mul(learned.share.millionths().into());
         let limit = limit.max(lowest);
         let known_cut = self.last_cut();
         let known_cut = known_cut.filter(|known| known.at + INSTANT_TOLERANCE >= cut_at);
+        // If this gateway knows the cut, only its limit has grown faster than those of the others.
         if known_cut.is_none() {
             self.trial.end_generation(&EndedGeneration {
                 generation,
@@ -240,7 +248,7 @@ impl InFlightLimit {
                 limit: self
                     .lowered
                     .as_ref()
-                    .map_or(configured * ONE, |it| it.limit),
+                    .map_or(configured * PERMIT, |it| it.limit),
                 is_lowest: limit <= lowest,
                 at: now,
             });
@@ -291,7 +299,7 @@ impl InFlightLimit {
         self.may_grow = slow_share <= GROWTH_SHARE;
         let is_slow = slow_share >= CUT_SHARE;
         self.note_slow(is_slow, closed.at);
-        if !is_slow || self.is_still_kept(closed) {
+        if !is_slow || self.keep_longer(closed) {
             return false;
         }
         match self.trial.take_unhelpful() {
@@ -305,13 +313,13 @@ impl InFlightLimit {
     fn cut(&mut self, closed: &Closed, part: Percent, slow: Duration) {
         // Without a configured limit, each gateway limits its own requests.
         let part = self.configured.map_or(Percent::ALL, |_| part);
-        // Requests whose answer has begun keep their permits. The cut applies to the rest.
+        // Requests whose answer has begun, and uploads, keep their permits. The rest is cut.
         let answering = of_all_gateways(closed.answering.into(), part, 1);
         let lowered = self.lowered.as_ref();
         let original = lowered.map(|lowered| lowered.original).or(self.configured);
         let original = original.unwrap_or(closed.unanswered + closed.answering);
-        let limit = lowered.map_or(original.saturating_mul(ONE), |lowered| lowered.limit);
-        let before = limit.div_ceil(ONE);
+        let limit = lowered.map_or(original.saturating_mul(PERMIT), |lowered| lowered.limit);
+        let before = limit.div_ceil(PERMIT);
         let lowest = min_permits(self.configured.unwrap_or_default(), self.floor);
         self.trial.end_generation(&EndedGeneration {
             generation: closed.generation,
@@ -326,7 +334,7 @@ impl InFlightLimit {
             let bad = closed.window.slow + closed.overdue;
             let answers = closed.window.answers + closed.overdue;
             self.lowered = Some(LoweredLimit {
-                limit: after * ONE,
+                limit: after * PERMIT,
                 original,
                 last_cut: Cut::new(bad, answers, closed.at),
             });
@@ -336,7 +344,7 @@ impl InFlightLimit {
     /// Returns whether the limit is kept in spite of the slow answers of a window.
     ///
     /// Ends the time in which it is kept if that is over, or if answers became much slower.
-    fn is_still_kept(&mut self, closed: &Closed) -> bool {
+    fn keep_longer(&mut self, closed: &Closed) -> bool {
         let Some(keeping) = &self.keeping else {
             return false;
         };
@@ -397,7 +405,7 @@ impl InFlightLimit {
 
     /// Ends a lowered limit that has grown back.
     fn end_growth(&mut self) {
-        let is_over = |it: &LoweredLimit| it.limit >= it.original.saturating_mul(ONE);
+        let is_over = |it: &LoweredLimit| it.limit >= it.original.saturating_mul(PERMIT);
         if self.lowered.as_ref().is_some_and(is_over) {
             self.lowered = None;
             self.trial = Trial::default();
@@ -411,15 +419,17 @@ fn grown(limit: u64) -> u64 {
 }
 
 /// Returns the limit after a cut: at least half, and enough for the answers that were not slow.
+///
+/// By Little's law, the mean number in flight is the sum of durations divided by the window's time.
 fn lower(limit: u64, closed: &Closed, part: Percent, slow: Duration) -> u64 {
     let (window, span) = (&closed.window, closed.span());
     // Mean number in flight of the requests whose answers were not slow.
-    let busy = of_all_gateways(window.good_nanos, part, span);
-    // Mean number in flight at which answers take the target duration.
+    let needed_by_fast = of_all_gateways(window.good_nanos, part, span);
+    // Mean number in flight if each answer took the target duration.
     let slow_total = slow.as_nanos().saturating_mul(window.completions.into());
     let on_target = of_all_gateways(slow_total.saturating_mul(TARGET_TENTHS), part, span * 10);
-    let lower = limit.saturating_sub(1).min(on_target);
-    lower.max(limit.div_ceil(2)).max(busy)
+    let target = limit.saturating_sub(1).min(on_target);
+    target.max(limit.div_ceil(2)).max(needed_by_fast)
 }
 
 /// Returns the lower bound of the permits that a cut leaves.
@@ -428,9 +438,9 @@ fn min_permits(configured: u64, floor: Percent) -> u64 {
     floor.div_ceil(WHOLE).max(MIN_PERMITS)
 }
 
-/// Returns `number / divisor`, extrapolated from this gateway to all. Rounds up.
+/// Returns `number / divisor / part`, rounded up: a mean of this gateway, extrapolated to all.
 ///
-/// `part` is the share of this gateway.
+/// `part` is the share of the origin's answers that arrive at this gateway.
 fn of_all_gateways(number: u128, part: Percent, divisor: u128) -> u64 {
     let number = number.saturating_mul(WHOLE.into());
     let divisor = divisor.saturating_mul(part.millionths().into());

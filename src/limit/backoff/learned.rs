@@ -1,6 +1,9 @@
 //! Back-off state that gateways with a common origin send each other.
 //!
-//! [`exchange`](super::exchange) decides when it is sent. This module compares and merges it.
+//! A *back-off* lowers the limits of an origin in trouble: the rate, the number of requests in
+//! flight, and pauses. A *cut* is a lowering. After it, a limit *grows* back, a step at each *tick*
+//! (ten a second), which all gateways compute alike. [`exchange`](super::exchange) decides when the
+//! state is sent. This module compares and merges it.
 
 use std::time::Duration;
 
@@ -25,7 +28,7 @@ const PAUSE_TOLERANCE: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Learned {
-    /// Identifier of the last cut. 0: there was none.
+    /// Identifier of the last cut, which tells a new cut from a known one. 0: there was none.
     pub cut: u64,
     /// Time since the last cut.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
@@ -35,23 +38,23 @@ pub struct Learned {
     pub paused: Duration,
     /// State of the rate.
     pub rate: LearnedRate,
-    /// State of the number in flight.
+    /// State of the number of requests in flight.
     pub in_flight: LearnedInFlight,
 }
 
-/// Back-off state of the rate.
+/// Back-off state of the rate. After some cuts the rate is *steady*: it does not grow for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LearnedRate {
     /// Share of the configured rate that is in force.
     pub share: Percent,
-    /// Time until the rate may grow again.
+    /// Rest of the steady time: then the rate may grow again.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub steady: Duration,
-    /// Total time without growth after the last cut. The next one may be twice as long.
+    /// Whole steady time of the last cut. That of the next cut may be twice as long.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub steady_time: Duration,
-    /// Share of the rate that the origin answered well when it was last in trouble.
+    /// Share of the rate that the origin answered without trouble when it was last in trouble.
     pub trouble_at: Option<Percent>,
     /// Number of answers in the window of the last cut.
     pub answers: u64,
@@ -106,11 +109,11 @@ pub(super) struct SharedCuts {
     is_pending: bool,
     /// Instant from which all gateways know the last cut.
     known_at: Option<Moment>,
-    /// Share of the origin's answers that arrive at this gateway.
+    /// Share of the origin's answers that arrive at this gateway, not at others.
     pub part: Percent,
 }
 
-/// State of other gateways at a later instant, with the growth in between.
+/// State of other gateways at a later instant: with the growth since they sent it.
 struct Grown {
     rate: RateShare,
     in_flight: LearnedInFlight,
@@ -137,7 +140,7 @@ impl Grown {
     }
 
     /// Returns a state in which nothing is lowered.
-    fn nothing(now: Moment) -> Self {
+    fn nothing_lowered(now: Moment) -> Self {
         Self {
             rate: RateShare::new(now),
             in_flight: LearnedInFlight::ALL,
@@ -203,12 +206,13 @@ impl Backoff {
         }
     }
 
-    /// Returns whether this gateway has lower limits than other gateways.
+    /// Returns whether this gateway has lower limits than other gateways, so that it must send
+    /// them.
     ///
     /// `known` is the state of the other gateways, and its instant. `None`: they have no state.
     pub fn is_lower_than(&self, known: Option<(&Learned, Moment)>, now: Moment) -> bool {
         let known = known.map_or_else(
-            || Grown::nothing(now),
+            || Grown::nothing_lowered(now),
             |(learned, at)| Grown::new(learned, at, now),
         );
         let own = self.learned(now);
@@ -231,7 +235,7 @@ impl Backoff {
             || known.in_flight.lacks(own.in_flight.given_back)
     }
 
-    /// Returns whether other gateways do not know the last cut of this gateway yet.
+    /// Returns whether the last cut is of this gateway, and other gateways do not know it yet.
     pub fn is_pending(&self) -> bool {
         self.shared_cuts
             .as_ref()
@@ -250,10 +254,10 @@ impl Backoff {
         }
     }
 
-    /// Adopts the state that other gateways had at `at`, where it is lower. Returns the cuts.
+    /// Adopts the state that other gateways had at `at`, where it is lower. Returns the new cuts.
     ///
-    /// Requests sent before the cut are not judged, as at the gateway that made it. The state has
-    /// grown since then by the same rules, so all gateways compute the same.
+    /// Answers to requests sent before a new cut are not judged, as at the gateway that made it.
+    /// The state has grown since `at` by the same rules, so all gateways compute the same.
     pub fn adopt(&mut self, learned: &Learned, at: Moment, now: Moment) -> Cuts {
         self.advance(now);
         let known_cut = self.shared_cuts.as_ref().map(|shared| shared.cut);
@@ -327,9 +331,9 @@ impl LearnedInFlight {
         }
     }
 
-    /// Returns whether permits were given back later than this state knows.
-    fn lacks(&self, given_back: Option<GivenBack>) -> bool {
-        let is_older = |own: GivenBack, newer: GivenBack| own.ago > newer.ago + INSTANT_TOLERANCE;
-        given_back.is_some_and(|newer| self.given_back.is_none_or(|own| is_older(own, newer)))
+    /// Returns whether permits were given back (`other`) later than this state knows.
+    fn lacks(&self, other: Option<GivenBack>) -> bool {
+        let is_later = |other: GivenBack, own: GivenBack| own.ago > other.ago + INSTANT_TOLERANCE;
+        other.is_some_and(|other| self.given_back.is_none_or(|own| is_later(other, own)))
     }
 }

@@ -24,8 +24,9 @@
 //! All rules are applied at *ticks*, ten a second. A call applies all ticks up to its instant
 //! first. The result does not depend on how often [`Backoff::update`] is called.
 //!
-//! `traffic` and `window` count answers. `rate_share` and `in_flight_limit` hold the two limits.
-//! `learned` and `exchange` are the part of a cluster.
+//! Files: `traffic`, `window` and `tally` count answers. `rate_share` and `in_flight_limit` hold
+//! the two limits, and `trial` measures whether cuts help. `learned` and `exchange` share the state
+//! with other gateways.
 
 mod cut;
 mod exchange;
@@ -93,6 +94,7 @@ pub struct Backoff {
     shared_cuts: Option<Box<SharedCuts>>,
     traffic: Traffic,
     next_tick: Moment,
+    /// Whether any limit has changed since the last call of [`update`](Self::update).
     changed: bool,
     /// Cuts since the last call of [`update`](Self::update).
     cuts: Cuts,
@@ -136,7 +138,7 @@ impl Backoff {
         self.traffic.sent(in_flight, now)
     }
 
-    /// Sets the key by which a request shares the gate: a hash of it.
+    /// Sets the key by which a request shares the gate. `key` is a hash of it.
     pub fn set_key(&mut self, sent: &mut Sent, key: u64) {
         self.traffic.set_key(sent, key);
     }
@@ -182,10 +184,10 @@ impl Backoff {
         }
     }
 
-    /// Stops or restarts the origin's clock for a request.
+    /// Stops or restarts the time that a request takes at the origin.
     ///
-    /// With `awaits`, the client still has to send a part of the request. Without it, the client
-    /// has sent all that the origin waited for. The time between does not count as the origin's.
+    /// `awaits`: the client still has to send a part of the request. Without it, the client has
+    /// sent all that the origin waited for. The time in between does not count as the origin's.
     pub fn await_client(&mut self, sent: &mut Sent, awaits: bool, now: Moment) {
         self.advance(now);
         if awaits {
@@ -218,7 +220,7 @@ impl Backoff {
         ends
     }
 
-    /// End of the pause that applies to all keys.
+    /// Returns the end of the pause, if it applies to all keys.
     pub fn paused_for_all(&self) -> Option<Moment> {
         self.paused_until.filter(|_| self.paused_key.is_none())
     }
@@ -247,18 +249,18 @@ impl Backoff {
             || self.paused_until.is_some()
     }
 
-    /// Effective rate: at most the configured rate, at least `floor` of it.
+    /// Returns the effective rate: at most the configured rate, at least `floor` of it.
     pub fn rate(&self) -> Option<Rate> {
         let share = self.rate_share.share();
         self.configured_rate.map(|rate| rate.scaled(share))
     }
 
-    /// Effective number of requests in flight: at most the configured number.
+    /// Returns the effective limit of requests in flight: at most the configured one.
     pub fn max_in_flight(&self) -> Option<usize> {
         self.in_flight_limit.effective()
     }
 
-    /// Instant before which no request may be sent. The pause is over when it has passed.
+    /// Returns the end of the current pause. No request may be sent before it.
     pub fn paused_until(&self) -> Option<Moment> {
         self.paused_until
     }
@@ -303,7 +305,7 @@ impl Backoff {
         self.changed = true;
     }
 
-    /// Applies the ticks that are due by `now`.
+    /// Applies the ticks that are due by `now`. Nearly always there is none.
     fn advance(&mut self, now: Moment) {
         if now >= self.next_tick {
             self.apply_ticks(now);
@@ -339,7 +341,7 @@ impl Backoff {
         }
     }
 
-    /// Judges a closed window, and makes the cuts that it asks for.
+    /// Judges a closed window, and makes the cuts for which it has reasons.
     fn judge(&mut self, closed: &Closed, now: Moment) {
         let mut is_cut = self.pause(closed, now);
         let resumes_at = self.paused_until.unwrap_or(now);
@@ -359,7 +361,7 @@ impl Backoff {
             let before = self.in_flight_limit.effective();
             is_cut |= self.in_flight_limit.judge(closed, part, slow);
             let after = self.in_flight_limit.effective();
-            // The limit may also have risen, because the cuts did not help.
+            // The limit may also have risen, because earlier cuts did not help.
             let is_below = |after| before.is_none_or(|before| after < before);
             self.cuts.slow |= after.is_some_and(is_below);
             self.changed |= after != before;
@@ -380,7 +382,7 @@ impl Backoff {
     fn pause(&mut self, closed: &Closed, now: Moment) -> bool {
         let window = &closed.window;
         let pause = window.retry_after.min(self.limits.max_pause);
-        let share = window.by_key.share(|it| (it.retries, it.answers));
+        let share = window.by_key.share(|tally| (tally.retries, tally.answers));
         if share < PAUSE_SHARE || pause.is_zero() {
             return false;
         }

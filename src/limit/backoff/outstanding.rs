@@ -1,4 +1,7 @@
-//! Requests without an answer, in the order in which they were sent.
+//! Outstanding requests: requests without an answer, in the order in which they were sent.
+//!
+//! `slow` is the configured time from which an answer is slow. A request that has waited longer is
+//! *overdue*.
 
 use std::time::Duration;
 
@@ -10,8 +13,9 @@ use crate::chain::{Chain, Nodes};
 /// The memory is bounded by the largest number of requests that were outstanding at once.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
+    /// All of them. The index of a request is its slot.
     sent: Nodes<SentRequest>,
-    /// Requests that are not past `slow` yet.
+    /// Requests that were not past `slow` at the last check.
     in_time: Chain,
     /// Requests that are past `slow`.
     overdue: Chain,
@@ -19,8 +23,9 @@ pub(super) struct Outstanding {
 
 #[derive(Debug)]
 struct SentRequest {
+    /// Instant at which it was sent.
     at: Moment,
-    /// Key by which the request shares the gate. `None`: it has no key.
+    /// Hash of the key by which the request shares the gate. `None`: it has no key.
     key: Option<u64>,
     is_overdue: bool,
 }

@@ -1,25 +1,31 @@
-//! Property tests of the back-off.
+//! Property test of the back-off: any trace keeps the configured bounds.
+//!
+//! The back-off lowers the rate after *trouble* (answers that count as failures) and the requests
+//! in flight after slow answers. Its *floor* bounds both. Retry-After *pauses* all departures.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 use testing::config;
 
-use std::time::Duration;
-
+use super::tests::GOOD;
 use super::*;
-use crate::{OriginTime, Percent};
+use crate::Percent;
+use crate::fixtures::{START, ms, secs};
 
-const START: Moment = Moment::from_nanos(1_000_000_000);
-
+/// A step of a trace. An [`Index`] chooses one of the requests in flight.
 #[derive(Clone, Debug)]
 enum Step {
+    /// Sends this number of requests.
     Send(usize),
+    /// Answers at most this number of requests, the first of them the chosen one.
     Answer(Index, usize, Answer),
     Abandon(Index),
+    /// Whether the response waits for its client from now on.
     AwaitClient(Index, bool),
     Reload(File),
 }
 
+/// The configured limits.
 #[derive(Clone, Copy, Debug)]
 struct File {
     limits: BackoffLimits,
@@ -27,44 +33,33 @@ struct File {
     max_in_flight: Option<usize>,
 }
 
-fn file() -> impl Strategy<Value = File> {
+fn any_file() -> impl Strategy<Value = File> {
     let percent = || (1..=1_000_000_u32).prop_map(Percent::from_millionths);
-    let millis = |range| prop::option::of(range).prop_map(|it| it.map(Duration::from_millis));
-    let rate = prop_oneof![
-        Just("none"),
-        Just("3r/m"),
-        Just("200r/s"),
-        Just("0.7r/250ms")
-    ];
+    let slow = prop::option::of((1..2000_u64).prop_map(ms));
+    let limits = (slow, percent(), percent(), (0..100_u64).prop_map(secs));
+    let limits = limits.prop_map(|(slow, trip, floor, max_pause)| BackoffLimits {
+        slow,
+        trip,
+        floor,
+        max_pause,
+    });
+    let rate = prop::sample::select(vec!["none", "3r/m", "200r/s", "0.7r/250ms"]);
     let in_flight = prop::option::of(0..100_usize);
-    (
-        millis(1..2000_u64),
-        percent(),
-        percent(),
-        0..100_u64,
-        rate,
-        in_flight,
-    )
-        .prop_map(|(slow, trip, floor, max_pause, rate, max_in_flight)| File {
-            limits: BackoffLimits {
-                slow,
-                trip,
-                floor,
-                max_pause: Duration::from_secs(max_pause),
-            },
-            rate: rate.parse().ok(),
-            max_in_flight,
-        })
+    (limits, rate, in_flight).prop_map(|(limits, rate, max_in_flight)| File {
+        limits,
+        rate: rate.parse().ok(),
+        max_in_flight,
+    })
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let retry_after = prop::option::of((0..100_u64).prop_map(Duration::from_secs));
+fn any_step() -> impl Strategy<Value = Step> {
+    let retry_after = prop::option::of((0..100_u64).prop_map(secs));
     let answer = (prop::bool::weighted(0.2), retry_after, 1..20_u32).prop_map(
         |(trouble, retry_after, cost)| Answer {
             trouble,
             retry_after,
             cost,
-            time: OriginTime::NEW,
+            ..GOOD
         },
     );
     prop_oneof![
@@ -72,11 +67,11 @@ fn step() -> impl Strategy<Value = Step> {
         20 => (any::<Index>(), 1..30_usize, answer).prop_map(|(at, most, it)| Step::Answer(at, most, it)),
         2 => any::<Index>().prop_map(Step::Abandon),
         4 => any::<(Index, bool)>().prop_map(|(at, awaits)| Step::AwaitClient(at, awaits)),
-        1 => file().prop_map(Step::Reload),
+        1 => any_file().prop_map(Step::Reload),
     ]
 }
 
-/// Limits in force, and the reasons.
+/// Limits in force: rate, requests in flight, end of the pause; and the reasons.
 type State = (Option<Rate>, Option<usize>, Option<Moment>, Lowered);
 
 fn state(backoff: &Backoff) -> State {
@@ -84,7 +79,8 @@ fn state(backoff: &Backoff) -> State {
     (rate, limit, backoff.paused_until(), backoff.lowered())
 }
 
-fn in_bounds(backoff: &Backoff, file: File, now: Moment) -> Result<(), TestCaseError> {
+/// Checks that the limits in force are within the configured bounds.
+fn check(backoff: &Backoff, file: File, now: Moment) -> Result<(), TestCaseError> {
     let (rate, limit, paused_until, lowered) = state(backoff);
     prop_assert_eq!(rate.is_some(), file.rate.is_some());
     if let (Some(rate), Some(most)) = (rate, file.rate) {
@@ -104,7 +100,9 @@ fn in_bounds(backoff: &Backoff, file: File, now: Moment) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Plays a trace, with an update every `every` milliseconds. Returns the last state.
+/// Plays a trace of milliseconds and steps, with an update every `every` milliseconds.
+///
+/// Returns the last state.
 fn play(mut file: File, steps: &[(Step, u64)], every: u64) -> Result<State, TestCaseError> {
     let mut backoff = Backoff::new(file.limits, file.rate, file.max_in_flight, START);
     let (mut now, mut next) = (START, START);
@@ -112,14 +110,14 @@ fn play(mut file: File, steps: &[(Step, u64)], every: u64) -> Result<State, Test
     let values = |(rate, limit, paused, _): State| (rate, limit, paused);
     let mut known = values(state(&backoff));
     for (step, millis) in steps {
-        let until = now + Duration::from_millis(*millis);
+        let until = now + ms(*millis);
         while next <= until {
             if backoff.update(next).is_none() {
                 prop_assert_eq!(known, values(state(&backoff)), "a change is told");
             }
-            in_bounds(&backoff, file, next)?;
+            check(&backoff, file, next)?;
             known = values(state(&backoff));
-            next = next + Duration::from_millis(every);
+            next = next + ms(every);
         }
         now = until;
         match step {
@@ -128,31 +126,26 @@ fn play(mut file: File, steps: &[(Step, u64)], every: u64) -> Result<State, Test
                     sent.push(backoff.sent(sent.len() + 1, now));
                 }
             }
-            Step::Answer(at, most, answer) => {
-                for _ in 0..*most {
-                    if !sent.is_empty() {
-                        let sent = sent.swap_remove(at.index(sent.len()));
-                        backoff.answered(sent, *answer, now);
-                    }
-                }
-            }
-            Step::Abandon(at) => {
-                if !sent.is_empty() {
-                    backoff.abandoned(sent.swap_remove(at.index(sent.len())), now);
-                }
-            }
-            Step::AwaitClient(at, awaits) => {
-                if !sent.is_empty() {
-                    let at = at.index(sent.len());
-                    backoff.await_client(&mut sent[at], *awaits, now);
-                }
-            }
             Step::Reload(new) => {
                 file = *new;
                 backoff.set_limits(file.limits, file.rate, file.max_in_flight, now);
             }
+            _ if sent.is_empty() => {}
+            Step::Answer(at, most, answer) => {
+                for _ in 0..sent.len().min(*most) {
+                    let sent = sent.swap_remove(at.index(sent.len()));
+                    backoff.answered(sent, *answer, now);
+                }
+            }
+            Step::Abandon(at) => {
+                backoff.abandoned(sent.swap_remove(at.index(sent.len())), now);
+            }
+            Step::AwaitClient(at, awaits) => {
+                let at = at.index(sent.len());
+                backoff.await_client(&mut sent[at], *awaits, now);
+            }
         }
-        in_bounds(&backoff, file, now)?;
+        check(&backoff, file, now)?;
     }
     backoff.update(now);
     Ok(state(&backoff))
@@ -166,8 +159,8 @@ proptest! {
     /// The result does not depend on how often `update` is called.
     #[test]
     fn any_trace_keeps_the_bounds(
-        file in file(),
-        steps in prop::collection::vec((step(), 0..900_u64), 1..100),
+        file in any_file(),
+        steps in prop::collection::vec((any_step(), 0..900_u64), 1..100),
     ) {
         let last = play(file, &steps, 100)?;
         prop_assert_eq!(&last, &play(file, &steps, 100)?);

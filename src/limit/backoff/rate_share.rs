@@ -1,4 +1,8 @@
 //! The share of the configured rate that a back-off allows.
+//!
+//! A *cut* lowers the share after a *window* of time with too much *trouble* (answers that count as
+//! failures). After a cut the share is *steady*: it does not grow for a time. Then it grows a
+//! little at each *tick*, ten a second, and more slowly near the point at which trouble began last.
 
 use std::time::Duration;
 
@@ -29,7 +33,8 @@ const NEAR_PERCENT: u64 = 15;
 pub(super) struct RateShare {
     /// Effective share.
     share: u64,
-    /// Share of the rate that the origin answered without trouble when it was last in trouble.
+    /// Point of trouble: share of the rate that the origin answered well when it was last in
+    /// trouble.
     ///
     /// `None`: unknown, or too long ago.
     trouble_at: Option<u64>,
@@ -49,6 +54,7 @@ pub(super) struct RateShare {
 }
 
 impl RateShare {
+    /// Returns the whole rate.
     pub fn new(now: Moment) -> Self {
         Self {
             share: WHOLE,
@@ -125,7 +131,7 @@ impl RateShare {
         self.steady_until
     }
 
-    /// Adopts the share of other gateways, where it is lower. Returns whether it is.
+    /// Adopts the share of other gateways, where it is lower. Returns whether it is lower.
     ///
     /// `is_cut`: the other gateways made a new cut. Else they have only grown less.
     /// `is_untroubled`: no request can be in trouble at this gateway.
@@ -148,11 +154,10 @@ impl RateShare {
         true
     }
 
-    /// Judges a window. Returns whether it is a cut, even if the rate cannot be lower.
+    /// Judges a window. Returns whether it caused a cut, even if the rate is at its floor already.
     ///
     /// `good_share` is the [share](good_share) that the origin answered without trouble.
-    /// `resumes_at` is the instant at which departures resume: in a pause, later than the window's
-    /// end.
+    /// `resumes_at` is the end of the window or, in a pause, the end of the pause.
     pub fn judge(
         &mut self,
         closed: &Closed,
@@ -165,7 +170,8 @@ impl RateShare {
             self.may_grow = closed.unanswered == 0;
             return false;
         }
-        let trouble_share = closed.window.by_key.share(|it| (it.trouble, it.answers));
+        let by_key = &closed.window.by_key;
+        let trouble_share = by_key.share(|tally| (tally.trouble, tally.answers));
         let trip = u64::from(limits.trip.millionths());
         self.may_grow = trouble_share * 2 < trip;
         let was_near_trip = std::mem::replace(&mut self.was_near_trip, false);
@@ -174,9 +180,10 @@ impl RateShare {
         }
         let lower = if trouble_share >= trip {
             self.stay_steady(good_share, resumes_at);
-            // By 10 %, or below what the origin answered without trouble, but at most by half.
+            // To 95 % of what the origin answered well, but at least by 10 % and at most by half.
             (self.share * 9 / 10).min((good_share * 95 / 100).max(self.share / 2))
         } else if was_near_trip {
+            // Half of the trouble for a cut, in two consecutive windows: a cut by 5 %.
             self.share * 95 / 100
         } else {
             self.was_near_trip = true;
@@ -194,8 +201,8 @@ impl RateShare {
     /// A window without a good answer is an outage. It does not show what the origin can take.
     fn stay_steady(&mut self, good_share: u64, resumes_at: Moment) {
         let good_share = good_share.min(self.share);
-        let is_same = self.is_near_trouble(good_share);
-        if good_share == 0 || !is_same {
+        let is_same_trouble = self.is_near_trouble(good_share);
+        if good_share == 0 || !is_same_trouble {
             self.steady = MIN_STEADY;
         } else if self.has_grown {
             self.steady = (self.steady * 2).min(MAX_STEADY);
@@ -243,10 +250,11 @@ impl RateShare {
 
 /// Returns the share of the rate that was answered without trouble in a window.
 ///
-/// It is the charge a second of these answers at all gateways, in millionths of `rate`, at most
+/// It is the cost of these answers a second at all gateways, in millionths of `rate`, at most
 /// [`WHOLE`]. `part` is the share of the answers that arrive at this gateway.
 pub(super) fn good_share(closed: &Closed, rate: Rate, part: Percent) -> u64 {
     let whole = u128::from(WHOLE);
+    // The time that these answers would take at the whole rate, as a share of the window's time.
     let at_rate = rate.time_for(closed.window.cost).as_nanos();
     let here = at_rate * whole / closed.span();
     let everywhere = here.saturating_mul(whole) / u128::from(part.millionths());

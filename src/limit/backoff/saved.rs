@@ -1,4 +1,8 @@
 //! The part of a back-off that is saved for the next process.
+//!
+//! A back-off lowers the rate of an origin in trouble, and the number of requests in flight. A
+//! *cut* is a lowering. Answers are counted in *windows* of time, and *trouble* is an answer that
+//! counts as a failure.
 
 use std::time::Duration;
 
@@ -24,12 +28,12 @@ pub struct SavedBackoff {
     /// Rest of the pause.
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub paused: Duration,
-    /// The number in flight, if it is lower than configured.
+    /// The limit of requests in flight, if it is lower than configured.
     #[cfg_attr(feature = "serde", serde(alias = "places"))]
     pub permits: Option<SavedInFlight>,
 }
 
-/// Saved state of a lowered number in flight.
+/// Saved state of a lowered limit of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SavedInFlight {
@@ -82,117 +86,103 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BackoffLimits;
+    use crate::backoff::tests::{limits, slow};
+    use crate::fixtures::{START, at, rate, secs};
 
-    const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+    /// Nothing is lowered.
+    const NOTHING: SavedBackoff = SavedBackoff {
+        share: Percent::ALL,
+        answers: 0,
+        bad: 0,
+        steady: Duration::ZERO,
+        paused: Duration::ZERO,
+        permits: None,
+    };
 
-    fn backoff() -> Backoff {
-        let limits = BackoffLimits {
-            slow: None,
-            trip: "10%".parse().unwrap(),
-            floor: "10%".parse().unwrap(),
-            max_pause: Duration::from_secs(30),
-        };
-        Backoff::new(limits, Some("100r/s".parse().unwrap()), None, START)
+    /// Returns a back-off of 100r/s that was restored at the start.
+    fn restored(saved: &SavedBackoff) -> Backoff {
+        let mut backoff = Backoff::new(limits(), Some(rate("100r/s")), None, START);
+        assert_eq!(backoff.save(START), None);
+        backoff.restore(saved, START, START);
+        backoff
     }
 
     #[test]
     fn a_restored_rate_and_pause_continue_and_the_rate_grows_back() {
-        assert_eq!(backoff().save(START), None);
         let saved = SavedBackoff {
             share: "40%".parse().unwrap(),
             answers: 20,
             bad: 9,
-            steady: Duration::from_secs(3),
-            paused: Duration::from_secs(2),
+            steady: secs(3),
+            paused: secs(2),
             permits: None,
         };
-        let mut next = backoff();
-        next.restore(&saved, START, START);
-        assert_eq!(next.rate(), Some("40r/s".parse().unwrap()));
+        let mut next = restored(&saved);
+        assert_eq!(next.rate(), Some(rate("40r/s")));
         assert_eq!(next.save(START), Some(saved));
         assert!(next.update(START).is_some() && next.may_change());
-        let second = |seconds| START + Duration::from_secs(seconds);
-        next.update(second(2));
+        next.update(at(2000));
         assert_eq!(next.paused_until(), None);
-        assert_eq!(next.rate(), Some("40r/s".parse().unwrap()));
+        assert_eq!(next.rate(), Some(rate("40r/s")));
         for seconds in 3..60 {
-            next.update(second(seconds));
+            next.update(START + secs(seconds));
         }
-        assert_eq!(next.rate(), Some("100r/s".parse().unwrap()));
+        assert_eq!(next.rate(), Some(rate("100r/s")));
     }
 
     #[test]
     fn restored_limits_stay_within_the_configured_ones() {
-        let saved = SavedBackoff {
+        let next = restored(&SavedBackoff {
             share: Percent::from_millionths(1),
-            answers: 1,
-            bad: 1,
             steady: Duration::MAX,
             paused: Duration::MAX,
-            permits: None,
-        };
-        let mut next = backoff();
-        next.restore(&saved, START, START);
-        assert_eq!(next.rate(), Some("10r/s".parse().unwrap()));
-        assert_eq!(next.paused_until(), Some(START + Duration::from_secs(30)));
-    }
-
-    fn with_slow(slow: Option<Duration>, most: Option<usize>) -> Backoff {
-        let limits = BackoffLimits {
-            slow,
-            ..backoff().limits
-        };
-        Backoff::new(limits, None, most, START)
+            ..NOTHING
+        });
+        assert_eq!(next.rate(), Some(rate("10r/s")));
+        assert_eq!(next.paused_until(), Some(START + secs(30)));
     }
 
     #[test]
     fn a_restored_number_in_flight_keeps_its_share_and_grows_back() {
-        let saved = SavedBackoff {
-            share: Percent::from_millionths(1_000_000),
-            answers: 0,
-            bad: 0,
-            steady: Duration::ZERO,
-            paused: Duration::ZERO,
-            permits: Some(SavedInFlight {
-                limit: 10_500_000,
-                of: 40,
-                answers: 20,
-                bad: 9,
-            }),
+        let permits = SavedInFlight {
+            limit: 10_500_000,
+            of: 40,
+            answers: 20,
+            bad: 9,
         };
-        let slow = Some(Duration::from_secs(1));
-        for (most, is, then) in [
-            (Some(40), Some(10), Some(40)),
-            (Some(80), Some(21), Some(80)),
-            (None, Some(10), None),
+        let saved = SavedBackoff {
+            permits: Some(permits),
+            ..NOTHING
+        };
+        // Configured limit, restored limit, and whether the saved state is the same again.
+        for (configured, lowered, is_same) in [
+            (Some(40), Some(10), true),
+            (Some(80), Some(21), false),
+            (None, Some(10), true),
         ] {
-            let mut next = with_slow(slow, most);
+            let mut next = Backoff::new(slow(1000), None, configured, START);
             next.restore(&saved, START, START);
-            assert_eq!(next.max_in_flight(), is, "of {most:?}");
-            if most != Some(80) {
-                assert_eq!(next.save(START), Some(saved));
-            }
+            assert_eq!(next.max_in_flight(), lowered, "of {configured:?}");
+            assert_eq!(next.save(START) == Some(saved), is_same);
             for seconds in 0..60 {
-                next.update(START + Duration::from_secs(seconds));
+                next.update(START + secs(seconds));
             }
-            assert_eq!(next.max_in_flight(), then, "of {most:?}");
-            assert_eq!(next.save(START + Duration::from_secs(60)), None);
+            assert_eq!(next.max_in_flight(), configured);
+            assert_eq!(next.save(START + secs(60)), None);
         }
         // `slow` is no longer configured.
-        let mut next = with_slow(None, Some(40));
+        let mut next = Backoff::new(limits(), None, Some(40), START);
         next.restore(&saved, START, START);
         assert_eq!(next.max_in_flight(), Some(40));
         for (limit, of) in [(u64::MAX, u64::MAX), (0, 0), (u64::MAX, 1), (1, u64::MAX)] {
             let permits = Some(SavedInFlight {
                 limit,
                 of,
-                answers: 1,
-                bad: 1,
+                ..permits
             });
-            let mut next = with_slow(slow, None);
+            let mut next = Backoff::new(slow(1000), None, None, START);
             next.restore(&SavedBackoff { permits, ..saved }, START, START);
-            next.update(START + Duration::from_secs(1));
+            next.update(at(1000));
             assert!(next.max_in_flight().is_none_or(|most| most >= 2));
         }
     }

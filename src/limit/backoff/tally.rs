@@ -1,6 +1,7 @@
-//! Counts the answers of an origin by the keys that share its gate.
+//! Tally: counts the answers of an origin by the keys that share its gate.
 //!
-//! Trouble that only one of several keys causes is a fault of that key, not of the origin.
+//! *Trouble* is an answer that counts as a failure. Trouble that only one of several keys causes is
+//! a fault of that key, not of the origin. A key is identified by its hash.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ pub(super) struct Tally {
     others: KeyTally,
 }
 
-/// Answers to the requests of a key.
+/// Numbers of answers to the requests of a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeyTally {
     pub answers: u64,
@@ -35,7 +36,7 @@ pub(super) struct KeyTally {
     pub retries: u64,
     /// Answers that are slow.
     pub slow: u64,
-    /// Requests without an answer after `slow`.
+    /// Requests without an answer after `slow`, the time from which an answer is slow.
     pub overdue: u64,
 }
 
@@ -63,9 +64,9 @@ impl Tally {
     ///
     /// `None`: there is no such key, several keys have answers, or requests have no key.
     pub fn only_key(&self) -> Option<u64> {
-        let mut keys = self.keys.iter().filter(|(_, it)| it.answers > 0);
-        let key = keys.next().map(|(key, _)| *key);
-        key.filter(|_| keys.next().is_none() && self.keyless.answers == 0)
+        let mut keys = self.keys.iter().filter(|(_, tally)| tally.answers > 0);
+        let first = keys.next().map(|(key, _)| *key);
+        first.filter(|_| keys.next().is_none() && self.keyless.answers == 0)
     }
 
     /// Returns the share of bad answers, from 0 to [`WHOLE`]: the mean of the shares of all keys.
@@ -73,7 +74,7 @@ impl Tally {
     /// `count` returns the number of bad answers of a key, and of all its answers. Keys without
     /// answers are not in the mean. The share is 0 if only one of several keys has bad answers.
     pub fn share(&self, count: impl Fn(&KeyTally) -> (u64, u64)) -> u64 {
-        // Each answer in `others` counts as a key, either good or bad.
+        // Each answer in `others` counts as a key with this answer alone: its share is 0 or 1.
         let (mut troubled_keys, mut keys) = count(&self.others);
         let mut sum = troubled_keys * WHOLE;
         for key in self.keys.values().chain([&self.keyless]) {
@@ -107,8 +108,8 @@ mod tests {
         let found = tally.share(|it| (it.trouble, it.answers));
         assert_eq!(found, 0, "it is one key's");
         for key in 100_000..125_000 {
-            let it = tally.counts(Some(key));
-            (it.answers, it.trouble) = (it.answers + 1, it.trouble + 1);
+            let counts = tally.counts(Some(key));
+            (counts.answers, counts.trouble) = (counts.answers + 1, counts.trouble + 1);
         }
         // A fifth of the keys are in trouble.
         assert_eq!(tally.share(|it| (it.trouble, it.answers)) * 100 / WHOLE, 20);

@@ -1,11 +1,15 @@
 //! Tests of the back-off, and the helpers that they share.
+//!
+//! *Trouble* is an answer that counts as a failure. A *cut* lowers the rate, or the number of
+//! requests in flight. The *steady* time is the time without growth after a cut of the rate.
 
 use std::time::Duration;
 
 use super::*;
 use crate::OriginTime;
+use crate::fixtures::{at, ms, rate, secs};
 
-const GOOD: Answer = Answer {
+pub(super) const GOOD: Answer = Answer {
     trouble: false,
     retry_after: None,
     cost: 1,
@@ -16,23 +20,16 @@ const BAD: Answer = Answer {
     ..GOOD
 };
 
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
+/// Returns a failed answer with Retry-After.
+fn asks(seconds: u64) -> Answer {
+    Answer {
+        retry_after: Some(secs(seconds)),
+        ..BAD
+    }
 }
 
-fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-fn at(millis: u64) -> Moment {
-    Moment::from_nanos(1_000_000_000_000) + ms(millis)
-}
-
-fn rate(text: &str) -> Rate {
-    text.parse().unwrap()
-}
-
-fn limits() -> BackoffLimits {
+/// Returns limits without a threshold of slow answers.
+pub(super) fn limits() -> BackoffLimits {
     BackoffLimits {
         slow: None,
         trip: "10%".parse().unwrap(),
@@ -41,14 +38,15 @@ fn limits() -> BackoffLimits {
     }
 }
 
-fn slow(millis: u64) -> BackoffLimits {
+/// Returns limits under which an answer is slow above `millis`.
+pub(super) fn slow(millis: u64) -> BackoffLimits {
     BackoffLimits {
         slow: Some(ms(millis)),
         ..limits()
     }
 }
 
-/// A back-off with its virtual time.
+/// A back-off with its virtual time, in milliseconds since the start.
 struct Origin {
     backoff: Backoff,
     millis: u64,
@@ -67,14 +65,32 @@ impl Origin {
         if count == 0 {
             return;
         }
-        let sent = (0..count).map(|before| self.backoff.sent(before + 1, at(self.millis)));
-        let sent = sent.collect::<Vec<_>>();
+        let sent = self.send(count);
         self.millis += took;
+        self.answer_all(sent, answer);
+    }
+
+    /// Sends `count` requests now. No other requests are in flight.
+    fn send(&mut self, count: usize) -> Vec<Sent> {
+        let sent = (1..=count).map(|in_flight| self.backoff.sent(in_flight, at(self.millis)));
+        sent.collect()
+    }
+
+    /// Answers all these requests now.
+    fn answer_all(&mut self, sent: Vec<Sent>, answer: Answer) {
         for sent in sent {
             self.backoff.answered(sent, answer, at(self.millis));
         }
     }
 
+    /// Removes all these requests now, because their clients have disconnected.
+    fn abandon_all(&mut self, sent: impl IntoIterator<Item = Sent>) {
+        for sent in sent {
+            self.backoff.abandoned(sent, at(self.millis));
+        }
+    }
+
+    /// Lets time pass. Returns the cuts, if a limit has changed.
     fn wait(&mut self, millis: u64) -> Option<Cuts> {
         self.millis += millis;
         self.backoff.update(at(self.millis))
@@ -96,11 +112,11 @@ impl Origin {
     }
 
     fn rate(&self) -> String {
-        self.backoff
-            .rate()
-            .map_or("none".to_owned(), |rate| rate.to_string())
+        let rate = self.backoff.rate();
+        rate.map_or("none".to_owned(), |rate| rate.to_string())
     }
 
+    /// Returns the steady time after the last cut of the rate.
     fn steady(&self) -> Option<Duration> {
         let (_, cut) = self.backoff.lowered().rate?;
         cut.steady_until.map(|until| until.since(cut.at))

@@ -1,4 +1,9 @@
-//! Counts the requests sent to an origin and its answers, in windows.
+//! Traffic: counts the requests sent to an origin and its answers, in windows of time.
+//!
+//! A *cut* lowers a limit of the back-off. A *generation* is the group of requests sent between two
+//! cuts: only answers to the current one are judged. `slow` is the configured time from which an
+//! answer is slow. *Outstanding* requests have no answer yet. *Trouble* is an answer that counts as
+//! a failure.
 
 use std::time::Duration;
 
@@ -10,11 +15,12 @@ use crate::{Moment, OriginTime};
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "each request is answered or abandoned"]
 pub struct Sent {
+    /// Instant at which it was sent.
     pub(super) at: Moment,
     generation: u64,
     /// Slot in [`Outstanding`], if `slow` is configured.
     slot: u32,
-    /// Key by which the request shares the gate. `None`: no keys share the gate.
+    /// Hash of the key by which the request shares the gate. `None`: no keys share the gate.
     key: Option<u64>,
     /// Whether the client still has to send a part of the request. It is not outstanding then.
     awaits_client: bool,
@@ -51,7 +57,9 @@ pub(super) struct Traffic {
     ///
     /// A request does not count while its client has to send a part of it.
     pub unanswered: u64,
-    /// Number of other requests at the origin when the last one was sent.
+    /// Number of requests at the origin beside `unanswered`, when the last request was sent.
+    ///
+    /// Their answer has begun, or their client has to send a part of them.
     answering: u64,
 }
 
@@ -110,8 +118,8 @@ impl Traffic {
 
     /// Records an answer.
     ///
-    /// If the request is of an earlier generation, returns that generation and the duration of the
-    /// answer.
+    /// Returns the generation and the duration of the answer, if the request is of an earlier
+    /// generation.
     pub fn answered(
         &mut self,
         sent: &Sent,
@@ -150,7 +158,7 @@ impl Traffic {
         }
     }
 
-    /// Counts one more request without an answer.
+    /// Counts one more request without an answer. Starts the window if nothing was counted before.
     fn begin(&mut self, now: Moment) {
         if self.is_idle() {
             // Time without a request at the origin does not count.

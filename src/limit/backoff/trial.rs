@@ -1,6 +1,8 @@
-//! Measures whether fewer requests in flight make the answers of an origin faster.
+//! Trial: measures whether fewer requests in flight make the answers of an origin faster.
 //!
-//! [`in_flight_limit`](super::in_flight_limit) makes the cuts, and undoes them if they do not help.
+//! A *cut* lowers the limit of requests in flight. A *generation* is the group of requests sent
+//! between two cuts. [`in_flight_limit`](super::in_flight_limit) makes the cuts, and undoes them if
+//! they do not help.
 
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use super::Moment;
 /// Lower bound of the measured answers.
 const MIN_ANSWERS: u64 = 10;
 
-/// Age from which a measurement is not used: the origin may have changed since.
+/// Age of the first cut from which its measurement is not used: the origin may have changed since.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// Compares the duration of answers with many requests in flight, and with fewer.
@@ -51,10 +53,13 @@ pub(super) struct Unhelpful {
 /// Answers to the requests of consecutive generations.
 #[derive(Debug)]
 struct Answers {
-    /// First generation, with the largest number of unanswered requests of any generation.
+    /// First generation. `unanswered` is the largest number of any of the generations.
     first: EndedGeneration,
+    /// Number of the last generation.
     last_generation: u64,
+    /// Number of answers.
     count: u64,
+    /// Sum of their durations.
     total_nanos: u128,
 }
 
@@ -114,19 +119,19 @@ impl Trial {
     ///
     /// If they did help, later calls compare with the smaller number of requests.
     ///
-    /// If the number has no effect, answers take as long as before. If only the number matters,
-    /// their duration falls in proportion to it. Cuts did not help if the duration is in the
-    /// quarter of this range next to "no effect". They helped if it is in the third next to "in
+    /// If the number in flight has no effect, answers take as long as before. If it alone matters,
+    /// their duration falls in proportion to the number. Cuts did not help if the duration is in
+    /// the quarter of this range next to "no effect". They helped if it is in the third next to "in
     /// proportion". Between the two, more answers are needed.
     pub fn take_unhelpful(&mut self) -> Option<Unhelpful> {
         let (many, few) = (self.many.as_ref()?, self.few.as_ref()?);
-        let enough = MIN_ANSWERS.min(many.first.unanswered.div_ceil(2));
-        let (all, part) = (many.first.unanswered, few.first.unanswered);
-        if all == 0 || many.count < enough || few.count < MIN_ANSWERS {
+        let (many_in_flight, few_in_flight) = (many.first.unanswered, few.first.unanswered);
+        let enough = MIN_ANSWERS.min(many_in_flight.div_ceil(2));
+        if many_in_flight == 0 || many.count < enough || few.count < MIN_ANSWERS {
             return None;
         }
         let no_effect = many.mean();
-        let in_proportion = no_effect * u128::from(part) / u128::from(all);
+        let in_proportion = no_effect * u128::from(few_in_flight) / u128::from(many_in_flight);
         let range = no_effect - in_proportion;
         let found = few.mean();
         if found > no_effect - range / 4 {
@@ -179,6 +184,7 @@ mod tests {
 
     #[test]
     fn a_trial_finds_whether_fewer_requests_in_flight_help() {
+        // Cuts: number in flight, and the milliseconds of the answers.
         for (cuts, verdict) in [
             (&[(40, 3000), (20, 3000)][..], Some(found(40, 3000))),
             // Without effect 3 s, in full proportion 1.5 s.

@@ -1,4 +1,8 @@
 //! Windows: counts of an origin's answers in 1 to 10 seconds.
+//!
+//! *Trouble* is an answer that counts as a failure. An answer is *slow* if it takes longer than the
+//! configured `slow`. A *cut* lowers a limit after a window with too much of either. Only answers
+//! to requests sent after the last cut are judged.
 
 use std::time::Duration;
 
@@ -21,7 +25,7 @@ pub(super) struct Window {
     pub since: Moment,
     /// Number of answers to requests sent after the last cut.
     ///
-    /// The fields up to `retry_after` are about these answers, too.
+    /// The next fields, up to `retry_after`, are about these answers alone.
     pub answers: u64,
     /// Number of answers that are trouble.
     pub trouble: u64,
@@ -55,8 +59,8 @@ pub(super) struct Closed {
     pub unanswered: u64,
     /// Number of other requests at the origin.
     ///
-    /// The answer has begun and not ended, the request became a WebSocket, or its client still has
-    /// to send a part of it.
+    /// Their answer has begun and not ended, they became WebSocket connections, or their
+    /// clients still have to send a part of them.
     pub answering: u64,
     /// Generation of the requests sent after the last cut.
     pub generation: u64,
@@ -70,14 +74,17 @@ impl Closed {
 }
 
 impl Window {
+    /// Returns an empty window that starts at `since`.
     pub fn new(since: Moment) -> Self {
         Self {
             since,
+            // No Retry-After: the smallest one of none.
             retry_after: Duration::MAX,
             ..Self::default()
         }
     }
 
+    /// Returns whether no answer was counted.
     pub fn is_empty(&self) -> bool {
         self.answers == 0 && self.completions == 0
     }

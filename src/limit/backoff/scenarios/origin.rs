@@ -1,4 +1,4 @@
-//! A synthetic origin with workers and a queue.
+//! A synthetic origin for scenarios of a back-off: workers, and a queue in front of them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use crate::Moment;
 #[derive(Debug)]
 pub(super) struct Job {
     pub number: usize,
+    /// Time that a worker needs for it.
     pub takes: Duration,
 }
 
@@ -18,14 +19,19 @@ pub(super) struct Origin {
     pub workers: usize,
     /// Upper bound of the requests that wait for a worker. More are shed.
     pub room: usize,
+    /// Number of workers that serve a request.
     busy: usize,
+    /// Requests that wait for a worker.
     waiting: VecDeque<Job>,
 }
 
 /// Result of a request that arrives at the origin.
 pub(super) enum Outcome {
+    /// A worker serves the request until this instant.
     Done { number: usize, at: Moment },
+    /// The request waits for a worker.
     Waits,
+    /// The request is rejected at once.
     Shed,
 }
 
@@ -39,7 +45,8 @@ impl Origin {
         }
     }
 
-    pub fn come(&mut self, job: Job, now: Moment) -> Outcome {
+    /// Receives a request.
+    pub fn receive(&mut self, job: Job, now: Moment) -> Outcome {
         if self.busy < self.workers {
             self.busy += 1;
             let Job { number, takes } = job;
@@ -60,8 +67,8 @@ impl Origin {
         self.busy -= 1;
     }
 
-    /// Returns the next request that a free worker begins.
-    pub fn next(&mut self, now: Moment) -> Option<(usize, Moment)> {
+    /// Begins the next waiting request, if a worker is free. Returns its number and its end.
+    pub fn begin_next(&mut self, now: Moment) -> Option<(usize, Moment)> {
         let job = (self.busy < self.workers).then(|| self.waiting.pop_front())??;
         self.busy += 1;
         Some((job.number, now + job.takes))

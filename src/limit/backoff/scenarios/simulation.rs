@@ -1,4 +1,6 @@
-//! The simulation of a scenario: events on virtual time.
+//! The simulation of a scenario of a back-off: events on virtual time.
+//!
+//! The gate and the back-off are the real ones. The origin is synthetic: see `origin`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +8,7 @@ use std::time::Duration;
 
 use super::super::*;
 use super::origin::{Job, Origin, Outcome};
-use super::record::{Record, Seen};
+use super::record::{Record, Seen, State};
 use super::scenario::Scenario;
 use crate::backoff::tick::TICK;
 use crate::{Admission, Cost, Gate, GateLimits, OriginTime, Share};
@@ -16,11 +18,17 @@ const START: Moment = Moment::from_nanos(1_000_000_000_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
+    /// The origin has this number of workers from now on.
     Workers(usize),
+    /// The origin has served the request with this number.
     Served(usize),
+    /// The origin has rejected the request with this number.
     Shed(usize),
+    /// The request with this number has waited for too long.
     TimedOut(usize),
+    /// The gate applies the limits of the back-off.
     Update,
+    /// A request arrives at the gate.
     Arrival,
 }
 
@@ -30,11 +38,13 @@ struct Simulation {
     gate: Gate<u8, usize>,
     backoff: Backoff,
     origin: Origin,
+    /// By number of the request; `None`: it was not sent yet, or has an answer.
     requests: Vec<Option<Sent>>,
     random: u64,
     record: Record,
 }
 
+/// Runs a scenario to its end.
 pub(super) fn run(scenario: Scenario) -> Record {
     let rate = scenario.rate.map(|rate| rate.parse().unwrap());
     let gate = Gate::new(GateLimits {
@@ -60,13 +70,11 @@ pub(super) fn run(scenario: Scenario) -> Record {
 impl Simulation {
     fn run(&mut self) {
         for (second, workers) in self.scenario.changes.clone() {
-            self.at(
-                START + Duration::from_secs_f64(second),
-                Event::Workers(workers),
-            );
+            let then = START + Duration::from_secs_f64(second);
+            self.schedule(then, Event::Workers(workers));
         }
-        self.at(START, Event::Arrival);
-        self.at(START, Event::Update);
+        self.schedule(START, Event::Arrival);
+        self.schedule(START, Event::Update);
         let end = START + Duration::from_secs(self.scenario.seconds);
         let mut now = START;
         while now < end {
@@ -81,36 +89,38 @@ impl Simulation {
             if due.is_none()
                 && let Some(Reverse((_, event))) = self.events.pop()
             {
-                self.happens(event, now);
+                self.handle(event, now);
                 self.release(now);
             }
         }
     }
 
-    fn at(&mut self, at: Moment, event: Event) {
+    fn schedule(&mut self, at: Moment, event: Event) {
         self.events.push(Reverse((at, event)));
     }
 
+    /// Lets the requests depart that are due at the gate.
     fn release(&mut self, now: Moment) {
         while let Some(release) = self.gate.take(now) {
             self.depart(release.waiter, now);
         }
     }
 
+    /// Sends a request to the origin.
     fn depart(&mut self, number: usize, now: Moment) {
         let in_flight = self.gate.in_flight();
         self.requests[number] = Some(self.backoff.sent(in_flight, now));
         self.record.sent.push(now.since(START));
-        self.at(now + self.scenario.timeout, Event::TimedOut(number));
+        self.schedule(now + self.scenario.timeout, Event::TimedOut(number));
         let takes = (self.scenario.takes)(number);
-        match self.origin.come(Job { number, takes }, now) {
-            Outcome::Done { number, at } => self.at(at, Event::Served(number)),
-            Outcome::Shed => self.at(now + Duration::from_millis(1), Event::Shed(number)),
+        match self.origin.receive(Job { number, takes }, now) {
+            Outcome::Done { number, at } => self.schedule(at, Event::Served(number)),
+            Outcome::Shed => self.schedule(now + Duration::from_millis(1), Event::Shed(number)),
             Outcome::Waits => {}
         }
     }
 
-    fn happens(&mut self, event: Event, now: Moment) {
+    fn handle(&mut self, event: Event, now: Moment) {
         match event {
             Event::Arrival => {
                 let number = self.requests.len();
@@ -119,31 +129,33 @@ impl Simulation {
                     self.depart(number, now);
                 }
                 let gap = self.gap();
-                self.at(now + gap, Event::Arrival);
+                self.schedule(now + gap, Event::Arrival);
             }
             Event::Update => {
                 self.update(now);
-                self.at(now + TICK, Event::Update);
+                self.schedule(now + TICK, Event::Update);
             }
             Event::Workers(workers) => {
                 self.origin.workers = workers;
-                self.begin(now);
+                self.begin_waiting(now);
             }
             Event::Served(number) => {
                 self.origin.finish();
-                self.begin(now);
+                self.begin_waiting(now);
                 self.answered(number, true, now);
             }
             Event::Shed(number) | Event::TimedOut(number) => self.answered(number, false, now),
         }
     }
 
-    fn begin(&mut self, now: Moment) {
-        while let Some((number, at)) = self.origin.next(now) {
-            self.at(at, Event::Served(number));
+    /// Gives waiting requests to free workers.
+    fn begin_waiting(&mut self, now: Moment) {
+        while let Some((number, at)) = self.origin.begin_next(now) {
+            self.schedule(at, Event::Served(number));
         }
     }
 
+    /// Records the answer to a request, unless it has one already.
     fn answered(&mut self, number: usize, good: bool, now: Moment) {
         let Some(sent) = self.requests[number].take() else {
             return;
@@ -164,13 +176,14 @@ impl Simulation {
         self.update(now);
     }
 
+    /// Applies the limits of the back-off to the gate, and records them.
     fn update(&mut self, now: Moment) {
         if let Some(cuts) = self.backoff.update(now) {
             let at = now.since(START);
-            let limit = self.backoff.max_in_flight();
+            let max_in_flight = self.backoff.max_in_flight();
             let limits = GateLimits {
                 rate: self.backoff.rate(),
-                max_in_flight: limit,
+                max_in_flight,
                 ..*self.gate.limits()
             };
             self.gate.set_limits(limits, now);
@@ -178,23 +191,21 @@ impl Simulation {
                 self.gate.pause(until);
             }
             let rate = limits.rate.map_or(0.0, Rate::per_second);
-            self.record.states.push((at, rate, limit));
+            let state = State {
+                at,
+                rate,
+                max_in_flight,
+            };
+            self.record.states.push(state);
             if cuts != Cuts::default() {
                 self.record.cuts.push((at, cuts));
             }
-            if let Some((
-                _,
-                Cut {
-                    at: cut,
-                    steady_until: Some(until),
-                    ..
-                },
-            )) = self.backoff.lowered().rate
-                && cuts.trouble
-            {
-                self.record
-                    .steady_times
-                    .push((cut.since(START), until.since(cut)));
+            let cut = self.backoff.lowered().rate.map(|(_, cut)| cut);
+            let cut = cut.filter(|_| cuts.trouble);
+            let steady_until = cut.and_then(|cut| Some((cut.at, cut.steady_until?)));
+            if let Some((cut, until)) = steady_until {
+                let steady = (cut.since(START), until.since(cut));
+                self.record.steady_times.push(steady);
             }
             if let Some(until) = self.backoff.paused_until().filter(|_| cuts.retry_after) {
                 self.record.pauses.push((at, until.since(now)));

@@ -1,4 +1,7 @@
 //! Scenarios in which fewer requests in flight make an origin faster, or do not.
+//!
+//! A *cut* lowers the limit of requests in flight, after slow answers. Cuts that make no answer
+//! faster are *undone*: the limit is as before, and is not cut for a time that doubles each time.
 
 use super::*;
 
@@ -13,73 +16,73 @@ fn delayed(seed: Option<u64>) -> Scenario {
         limits: slow(1000),
         workers: usize::MAX,
         changes: vec![],
-        takes: |number| {
-            ms(if number / 100 == 0 || number >= 1800 {
-                50
-            } else {
-                3000
-            })
-        },
+        takes: |number| takes((100..1800).contains(&number)),
         ..Scenario::default()
     }
 }
 
-fn limits(it: &Record) -> Vec<(u64, Option<usize>)> {
-    let of = |(at, _, limit): &(Duration, f64, Option<usize>)| (at.as_secs(), *limit);
-    it.states.iter().map(of).collect()
+/// Returns the service time of a slow request, or of a fast one.
+fn takes(is_slow: bool) -> Duration {
+    ms(if is_slow { 3000 } else { 50 })
+}
+
+/// Returns the limits of requests in flight: second from which one is in force, and limit.
+fn limits(record: &Record) -> Vec<(u64, Option<usize>)> {
+    let states = record.states.iter();
+    states
+        .map(|state| (state.at.as_secs(), state.max_in_flight))
+        .collect()
 }
 
 #[test]
 fn cuts_that_make_no_answer_faster_are_undone() {
     for seed in some_of(&SEEDS, 1) {
-        let it = run(delayed(seed));
+        let record = run(delayed(seed));
         // 40 permits allow 13.3 requests a second.
-        let good = it.good(10, 90);
-        println!("{seed:?}: {good:.1}/s, {:?}", limits(&it));
+        let good = record.good(10, 90);
+        println!("{seed:?}: {good:.1}/s, {:?}", limits(&record));
         assert!(good >= 0.8 * 13.3, "{good}");
-        let least = it.states.iter().filter_map(|(_, _, limit)| *limit).min();
-        assert!(least >= Some(5), "three cuts: {least:?}");
-        let in_the_end = it.states.last().map(|(_, _, limit)| *limit);
+        assert!(record.least_limit() >= Some(5), "three cuts");
+        let in_the_end = record.states.last().map(|state| state.max_in_flight);
         assert_eq!(in_the_end, Some(Some(40)), "{seed:?}");
-        assert!(it.good(150, 200) >= 0.9 * 20.0);
+        assert!(record.good(150, 200) >= 0.9 * 20.0);
     }
 }
 
 #[test]
 fn an_unhelpful_cut_is_repeated_half_as_often_each_time() {
-    let it = run(Scenario {
+    let record = run(Scenario {
         seconds: 1000,
-        takes: |number| ms(if number > 100 { 3000 } else { 50 }),
+        takes: |number| takes(number > 100),
         ..delayed(None)
     });
-    let full = it.states.iter().filter(|(_, _, limit)| *limit == Some(40));
-    let full: Vec<_> = full.map(|(at, ..)| at.as_secs()).collect();
-    println!("{full:?}");
-    let gaps: Vec<_> = full.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let undone = limits(&record)
+        .into_iter()
+        .filter(|(_, limit)| *limit == Some(40));
+    let undone: Vec<_> = undone.map(|(second, _)| second).collect();
+    println!("{undone:?}");
+    let gaps: Vec<_> = undone.windows(2).map(|pair| pair[1] - pair[0]).collect();
     // A trial takes about ten seconds.
     for (gap, keep) in gaps.iter().zip([30, 60, 120, 240, 300]) {
         assert!((keep..keep + 15).contains(gap), "{gaps:?}");
     }
     assert!(gaps.len() >= 4, "{gaps:?}");
-    assert!(it.good(10, 1000) >= 0.93 * 13.3);
+    assert!(record.good(10, 1000) >= 0.93 * 13.3);
 }
 
 #[test]
 fn unhelpful_cuts_are_undone_with_irregular_answers() {
     for seed in some_of(&SEEDS, 1) {
-        let it = run(Scenario {
+        let record = run(Scenario {
             seconds: 300,
-            takes: |number| {
-                if number > 100 {
-                    irregular(number, 3.0)
-                } else {
-                    ms(50)
-                }
+            takes: |number| match number {
+                0..=100 => ms(50),
+                _ => irregular(number, 3.0),
             },
             ..delayed(seed)
         });
-        let good = it.good(10, 300);
-        println!("{seed:?}: {good:.1}/s, {:?}", limits(&it));
+        let good = record.good(10, 300);
+        println!("{seed:?}: {good:.1}/s, {:?}", limits(&record));
         // The four permits that cuts leave allow 1.3 requests a second.
         assert!(good >= 2.0 * 1.33, "{good}");
     }
@@ -88,17 +91,17 @@ fn unhelpful_cuts_are_undone_with_irregular_answers() {
 #[test]
 fn cuts_are_undone_up_to_the_number_of_workers() {
     // Ten workers, 3 s each: 40 in flight take 12 s. Fewer than ten would leave workers idle.
-    let it = run(Scenario {
+    let record = run(Scenario {
         seconds: 400,
         workers: 10,
         room: usize::MAX,
-        takes: |number| ms(if number > 100 { 3000 } else { 50 }),
+        takes: |number| takes(number > 100),
         ..delayed(None)
     });
-    println!("{:?}", limits(&it));
-    let good = it.good(60, 400);
+    println!("{:?}", limits(&record));
+    let good = record.good(60, 400);
     assert!(good >= 0.8 * 10.0 / 3.0, "{good}");
-    assert!(it.percentile(50, 100, 400) <= ms(4500));
+    assert!(record.percentile(50, 100, 400) <= ms(4500));
 }
 
 #[test]
@@ -110,8 +113,8 @@ fn cuts_that_help_are_not_undone_before_the_origin_recovers() {
             room: usize::MAX,
             ..Scenario::default()
         };
-        each(scenario, |it| {
-            let limits = limits(it);
+        each(scenario, |record| {
+            let limits = limits(record);
             let during = limits.iter().filter(|(at, _)| (25..60).contains(at));
             let most = during.map(|(_, limit)| limit.unwrap_or(usize::MAX)).max();
             println!("{limits:?}");

@@ -1,4 +1,8 @@
 //! Tests of gateways that share an origin: a cut at one gateway applies at all of them.
+//!
+//! *Trouble* is an answer that counts as a failure. A *cut* lowers a gateway's *share* (the part of
+//! the configured rate that is in force), or its permits (the number of requests in flight). The
+//! gateways send each other their cuts through a store: `cluster` simulates it.
 
 mod cluster;
 mod histories;
@@ -7,15 +11,17 @@ mod late;
 use super::*;
 use cluster::{Cluster, Gateway};
 
-/// Lets one gateway receive trouble until it is cut. Returns its share after the cut.
-fn cut_one(cluster: &mut Cluster) -> f64 {
+/// Lets the first gateway receive trouble until its share is cut to `most`. Returns its share.
+fn cut_one_to(cluster: &mut Cluster, most: f64) -> f64 {
     cluster.gateways[0].trouble = 100;
-    while cluster.gateways[0].share() > 0.99 {
-        cluster.run(1);
-        assert!(cluster.millis < 20_000, "it is never cut");
-    }
+    cluster.run_until(|cluster| cluster.gateways[0].share() <= most);
     cluster.gateways[0].trouble = 0;
     cluster.gateways[0].share()
+}
+
+/// Lets the first gateway receive trouble until it is cut. Returns its share after the cut.
+fn cut_one(cluster: &mut Cluster) -> f64 {
+    cut_one_to(cluster, 0.99)
 }
 
 #[test]
@@ -36,14 +42,11 @@ fn a_cut_applies_at_all_gateways_within_a_second() {
 /// Ten gateways grow as fast as one, neither faster nor more slowly.
 #[test]
 fn ten_gateways_grow_as_fast_as_one() {
+    // Returns the milliseconds until all gateways are back at 75 % of the rate, and at the rate.
     let back = |count: u64| {
         let mut cluster = Cluster::of(count);
         // Without any good answer no point of trouble is known, so growth is not slowed near it.
-        cluster.gateways[0].trouble = 100;
-        while cluster.gateways[0].share() > 0.1 {
-            cluster.run(1);
-        }
-        cluster.gateways[0].trouble = 0;
+        cut_one_to(&mut cluster, 0.1);
         let began = cluster.millis;
         let mut half = 0;
         while cluster.shares().iter().any(|share| *share < 1.0) {
@@ -56,16 +59,13 @@ fn ten_gateways_grow_as_fast_as_one() {
             if half == 0 && least >= 0.75 {
                 half = cluster.millis - began;
             }
-            assert!(
-                cluster.millis < began + 120_000,
-                "nobody stays cut for ever"
-            );
+            assert!(cluster.millis < began + 120_000, "all grow back");
         }
-        (half, cluster.millis - began)
+        [half, cluster.millis - began]
     };
     let (alone, ten) = (back(1), back(10));
     println!("one: {alone:?} ms, ten: {ten:?} ms");
-    for (ten, alone) in [(ten.0, alone.0), (ten.1, alone.1)] {
+    for (ten, alone) in ten.into_iter().zip(alone) {
         let is_alike = ten + 1000 >= alone && ten <= alone + 2000;
         assert!(is_alike, "{alone} {ten}");
     }
@@ -84,19 +84,13 @@ fn trouble_at_all_gateways_cuts_once() {
         cluster.run(290);
     }
     cluster.run(2000);
-    for gateway in &mut cluster.gateways {
-        gateway.trouble = 100;
-    }
-    while cluster.shares().iter().any(|share| *share > 0.99) {
-        cluster.run(1);
-    }
+    cluster.set_trouble(100);
+    cluster.run_until(|cluster| cluster.shares().iter().all(|share| *share <= 0.99));
     let left = cluster.shares().into_iter().fold(1.0, f64::min);
     assert_eq!(cluster.shares(), [left; 5]);
     // Requests in flight are still answered with trouble. Later requests are not.
     cluster.run(150);
-    for gateway in &mut cluster.gateways {
-        gateway.trouble = 0;
-    }
+    cluster.set_trouble(0);
     cluster.run(4000);
     assert_eq!(cluster.shares(), [left; 5]);
 }
@@ -144,10 +138,7 @@ fn a_refused_state_is_sent_again_at_once() {
         let asked = cluster.gateways[0].asked.as_ref();
         asked.is_some_and(|(ask, _)| ask.update.is_some())
     };
-    while !sends(&cluster) {
-        cluster.run(1);
-        assert!(cluster.millis < 20_000, "it never tells");
-    }
+    cluster.run_until(sends);
     cluster.store.stored = Some(([2; 12], nothing, cluster.millis));
     cluster.run(30);
     let (_, stored, _) = cluster.store.stored.unwrap();
@@ -158,10 +149,7 @@ fn a_refused_state_is_sent_again_at_once() {
 /// Makes the answers of one gateway slow, until its limit is cut from the configured 40.
 fn cut_permits_by_one(cluster: &mut Cluster) {
     cluster.gateways[0].takes = 150;
-    while cluster.permits()[0] == 40 {
-        cluster.run(1);
-        assert!(cluster.millis < 20_000, "they are never cut");
-    }
+    cluster.run_until(|cluster| cluster.permits()[0] != 40);
     cluster.gateways[0].takes = 10;
     cluster.run(300);
 }
@@ -171,12 +159,8 @@ fn counts_of_one_gateway_are_scaled_to_the_cluster() {
     let mut cluster = Cluster::of(4);
     // 50 good answers a second at each gateway, 200 in all. Then 30 % of them are trouble.
     cluster.run(6000);
-    for gateway in &mut cluster.gateways {
-        gateway.trouble = 30;
-    }
-    while cluster.shares().iter().all(|share| *share > 0.99) {
-        cluster.run(1);
-    }
+    cluster.set_trouble(30);
+    cluster.run_until(|cluster| cluster.shares().iter().any(|share| *share <= 0.99));
     // 0.95 of 140 good answers, of 200. Without the correction, a quarter of them would cut the
     // rate to half.
     let share = cluster.shares().into_iter().fold(1.0, f64::min);
@@ -229,22 +213,23 @@ fn a_pause_of_another_gateway_is_bounded_by_max_pause_and_not_repeated() {
     cluster.gateways[1] = Gateway::start(99 << 32, short, 0);
     cluster.retry_after = Some(secs(12));
     cluster.run(3000);
-    cluster.gateways[0].trouble = 100;
-    while cluster.gateways[0].backoff.paused_until().is_none() {
-        cluster.run(1);
-        assert!(cluster.millis < 20_000, "it never pauses");
-    }
+    pause_one(&mut cluster);
     let began = cluster.millis;
-    cluster.gateways[0].trouble = 0;
-    cluster.retry_after = None;
-    let is_paused =
-        |cluster: &Cluster, nth: usize| cluster.gateways[nth].backoff.paused_until().is_some();
     while cluster.millis < began + 11_500 {
         cluster.run(100);
         let passed = cluster.millis - began;
-        assert!(is_paused(&cluster, 0));
+        assert!(cluster.gateways[0].is_paused());
         if !(2900..3200).contains(&passed) && passed > 300 {
-            assert_eq!(is_paused(&cluster, 1), passed < 3000, "after {passed} ms");
+            let is_paused = cluster.gateways[1].is_paused();
+            assert_eq!(is_paused, passed < 3000, "after {passed} ms");
         }
     }
+}
+
+/// Lets the first gateway receive trouble with Retry-After, until it pauses.
+fn pause_one(cluster: &mut Cluster) {
+    cluster.gateways[0].trouble = 100;
+    cluster.run_until(|cluster| cluster.gateways[0].is_paused());
+    cluster.gateways[0].trouble = 0;
+    cluster.retry_after = None;
 }

@@ -1,14 +1,20 @@
 //! Tests of the limit of requests in flight: cuts and growth.
+//!
+//! A *permit* is the right to run one request at the origin. [`slow`] sets the time from which an
+//! answer is slow. A window is one second in these tests, unless fewer than ten answers come.
 
 use super::*;
 
+/// Returns the effective limit.
 fn limit(origin: &Origin) -> Option<usize> {
     origin.backoff.max_in_flight()
 }
 
 #[test]
 fn a_cut_follows_its_formula() {
-    for (file, good, good_took, slow_ones, after) in [
+    // Configured limit, good answers and their milliseconds, slow answers, and the limit
+    // afterwards.
+    for (configured, good, good_took, slow_ones, after) in [
         // Half of the limit.
         (50, 0, 0, 60, 25),
         // ceil(0.8 * 0.25 s * 60 a second) = 12 fits better than half of 14.
@@ -25,19 +31,20 @@ fn a_cut_follows_its_formula() {
         (2, 0, 0, 10, 2),
         (1, 0, 0, 10, 1),
     ] {
-        let mut origin = Origin::new(slow(250), "none", Some(file));
+        let mut origin = Origin::new(slow(250), "none", Some(configured));
         origin.answers(good, GOOD, good_took);
         origin.answers(slow_ones, GOOD, 251);
         let cuts = origin.wait(1000 - origin.millis);
-        assert_eq!(limit(&origin), Some(after), "{file} {good} {slow_ones}");
-        assert_eq!(cuts, (after < file).then_some(SLOW));
+        assert_eq!(limit(&origin), Some(after), "{configured} {good}");
+        assert_eq!(cuts, (after < configured).then_some(SLOW));
     }
 }
 
 /// A gateway with a part of the answers cuts the limit as a gateway with all answers does.
 #[test]
 fn a_part_of_the_answers_cuts_as_all_answers_do() {
-    for (parts, file, good, slow_ones, after) in [
+    // Number of gateways, configured limit, good and slow answers in all, and the limit afterwards.
+    for (parts, configured, good, slow_ones, after) in [
         (2, 14, 0, 60, 12),
         (5, 14, 0, 60, 12),
         (4, 50, 0, 60, 25),
@@ -45,14 +52,14 @@ fn a_part_of_the_answers_cuts_as_all_answers_do() {
         (5, 20, 90, 20, 19),
         (5, 24, 100, 20, 23),
     ] {
-        let mut origin = Origin::new(slow(250), "none", Some(file));
+        let mut origin = Origin::new(slow(250), "none", Some(configured));
         origin.backoff.share_as(Some(1));
         let part = format!("{}%", 100 / parts).parse().unwrap();
         origin.backoff.set_part(part);
         origin.answers(good / parts, GOOD, 200);
         origin.answers(slow_ones / parts, GOOD, 251);
         origin.wait(1000 - origin.millis);
-        assert_eq!(limit(&origin), Some(after), "1/{parts} of {file}");
+        assert_eq!(limit(&origin), Some(after), "1/{parts} of {configured}");
     }
 }
 
@@ -75,15 +82,13 @@ fn an_answer_is_slow_only_above_the_limit_and_ten_percent_of_them_cut() {
 #[test]
 fn requests_without_an_answer_count_once_they_are_past_slow() {
     let mut origin = Origin::new(slow(250), "200r/s", Some(50));
-    let sent: Vec<_> = (1..=50).map(|it| origin.backoff.sent(it, at(0))).collect();
+    let sent = origin.send(50);
     assert_eq!(origin.wait(1000), Some(SLOW));
     assert_eq!(limit(&origin), Some(25));
     assert_eq!(origin.rate(), "200r/s");
     // A stall does not cause further cuts: old requests are not judged again, and nothing grows.
     assert_eq!(origin.wait(60_000), None);
-    for sent in sent {
-        origin.backoff.answered(sent, GOOD, at(origin.millis));
-    }
+    origin.answer_all(sent, GOOD);
     assert_eq!(limit(&origin), Some(25));
 }
 
@@ -115,12 +120,10 @@ fn the_limit_grows_by_a_tenth_a_second_while_few_answers_are_slow() {
 #[test]
 fn without_a_configured_limit_a_cut_starts_from_the_number_in_flight() {
     let mut origin = Origin::new(slow(250), "none", None);
-    let sent: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
+    let sent = origin.send(30);
     assert_eq!(origin.wait(1000), Some(SLOW));
     assert_eq!(limit(&origin), Some(15));
-    for sent in sent {
-        origin.backoff.answered(sent, GOOD, at(origin.millis));
-    }
+    origin.answer_all(sent, GOOD);
     // 15 * 1.01^n reaches 30 after 70 ticks, and the limit ends.
     origin.clean(7);
     assert!(limit(&origin).is_some());
@@ -131,9 +134,9 @@ fn without_a_configured_limit_a_cut_starts_from_the_number_in_flight() {
 #[test]
 fn long_answers_and_websockets_do_not_take_permits_of_new_requests() {
     let mut origin = Origin::new(slow(250), "none", Some(200));
-    // 150 WebSockets are open, and 20 requests are stuck.
-    for it in 1..=20 {
-        let _ = origin.backoff.sent(150 + it, at(0));
+    // 150 WebSockets are open, and 20 requests get no answer.
+    for nth in 1..=20 {
+        let _ = origin.backoff.sent(150 + nth, at(0));
     }
     origin.wait(1000);
     assert_eq!(limit(&origin), Some(175), "150, and half of 50");
@@ -142,10 +145,7 @@ fn long_answers_and_websockets_do_not_take_permits_of_new_requests() {
 #[test]
 fn an_upload_is_not_slow_and_keeps_its_permit() {
     let mut origin = Origin::new(slow(250), "200r/s", Some(50));
-    let mut uploads: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
-    for upload in &mut uploads {
-        origin.backoff.await_client(upload, true, at(0));
-    }
+    let mut uploads = begin_uploads(&mut origin);
     assert!(!origin.backoff.may_change(), "nothing waits for the origin");
     for _ in 0..5 {
         origin.answers(20, GOOD, 10);
@@ -153,12 +153,9 @@ fn an_upload_is_not_slow_and_keeps_its_permit() {
     }
     assert_eq!(limit(&origin), Some(50));
     // Half of the clients have sent all. Answers in time are not slow, even if the request is old.
-    let (whole, mut part) = {
-        let part = uploads.split_off(15);
-        (uploads, part)
-    };
+    let mut unfinished = uploads.split_off(15);
     let ended = origin.millis;
-    for mut upload in whole {
+    for mut upload in uploads {
         origin.backoff.await_client(&mut upload, false, at(ended));
         let mut time = OriginTime::NEW;
         time.uploaded(at(ended), false);
@@ -168,27 +165,29 @@ fn an_upload_is_not_slow_and_keeps_its_permit() {
     assert_eq!(origin.wait(1000), None);
     // The other clients have sent all, too, and get no answer.
     let ended = origin.millis;
-    for upload in &mut part {
+    for upload in &mut unfinished {
         origin.backoff.await_client(upload, false, at(ended));
     }
     assert_eq!(origin.wait(1000), Some(SLOW));
-    for upload in part {
-        origin.backoff.answered(upload, BAD, at(origin.millis));
+    origin.answer_all(unfinished, BAD);
+}
+
+/// Sends 30 requests now whose clients still have to send a part of them.
+fn begin_uploads(origin: &mut Origin) -> Vec<Sent> {
+    let mut uploads = origin.send(30);
+    for upload in &mut uploads {
+        origin.backoff.await_client(upload, true, at(origin.millis));
     }
+    uploads
 }
 
 #[test]
 fn uploads_keep_their_permits_after_a_cut() {
     let mut origin = Origin::new(slow(250), "none", Some(50));
-    let mut uploads: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
-    for upload in &mut uploads {
-        origin.backoff.await_client(upload, true, at(0));
-    }
+    let uploads = begin_uploads(&mut origin);
     let sent: Vec<_> = (31..=50).map(|it| origin.backoff.sent(it, at(0))).collect();
     assert_eq!(origin.wait(1000), Some(SLOW));
     // Half of the twenty permits that uploads do not hold.
     assert_eq!(limit(&origin), Some(40));
-    for upload in uploads.into_iter().chain(sent) {
-        origin.backoff.abandoned(upload, at(1000));
-    }
+    origin.abandon_all(uploads.into_iter().chain(sent));
 }

@@ -1,7 +1,10 @@
-//! Tests of a Retry-After that the operator has configured as an order (`Backoff::obey`).
+//! Tests of a Retry-After that the operator has configured as an order: see [`Backoff::obey`].
+//!
+//! A *pause* stops all departures.
 
 use super::*;
 
+/// Returns the rest of the pause.
 fn paused(origin: &Origin) -> Option<Duration> {
     let until = origin.backoff.paused_until()?;
     Some(until.since(at(origin.millis)))
@@ -46,11 +49,7 @@ fn an_ordered_pause_extends_the_pause_of_one_key_to_all_keys() {
     for _ in 0..10 {
         let mut sent = origin.backoff.sent(1, at(0));
         origin.backoff.set_key(&mut sent, 1);
-        let asks = Answer {
-            retry_after: Some(secs(10)),
-            ..BAD
-        };
-        origin.backoff.answered(sent, asks, at(10));
+        origin.backoff.answered(sent, asks(10), at(10));
     }
     origin.wait(1000);
     assert_eq!(paused(&origin), Some(secs(10)), "for the only key");

@@ -1,9 +1,13 @@
-//! Tests of the rate: cuts, time without growth, and growth.
+//! Tests of the rate: cuts, the *steady* time without growth after them, and growth.
+//!
+//! A cut follows a window (here a second) with trouble, from 10 % of the answers on. The *point of
+//! trouble* is the rate that the origin answered well when it was last in trouble.
 
 use super::*;
 
 #[test]
 fn a_cut_leaves_95_percent_of_the_good_answers_between_half_and_nine_tenths() {
+    // Good and bad answers in a second, and the rate afterwards.
     for (good, bad, after) in [
         (150, 20, "142.5r/s"),
         (180, 20, "171r/s"),

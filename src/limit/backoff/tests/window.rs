@@ -1,4 +1,7 @@
 //! Tests of windows (when they close, what they count), of pauses and of reloads.
+//!
+//! *Trouble* is an answer that counts as a failure. A *cut* lowers the rate, or the number of
+//! requests in flight. The *steady* time is the time without growth after a cut of the rate.
 
 use super::*;
 
@@ -39,12 +42,10 @@ fn time_in_which_nothing_is_sent_is_no_part_of_a_window() {
 #[test]
 fn requests_sent_before_a_cut_are_ignored() {
     let mut origin = Origin::new(limits(), "200r/s", None);
-    let early: Vec<_> = (0..30).map(|_| origin.backoff.sent(1, at(0))).collect();
+    let early = origin.send(30);
     assert_eq!(origin.second(180, 20), TROUBLE);
     let before = origin.rate();
-    for sent in early {
-        origin.backoff.answered(sent, BAD, at(origin.millis));
-    }
+    origin.answer_all(early, BAD);
     assert_eq!(origin.second(20, 0), NONE);
     assert_eq!(origin.rate(), before);
 }
@@ -52,12 +53,10 @@ fn requests_sent_before_a_cut_are_ignored() {
 #[test]
 fn good_answers_to_earlier_requests_count_as_throughput() {
     let mut origin = Origin::new(limits(), "200r/s", None);
-    let early: Vec<_> = (0..60).map(|_| origin.backoff.sent(1, at(0))).collect();
+    let early = origin.send(60);
     origin.second(0, 40);
     assert_eq!(origin.rate(), "100r/s");
-    for sent in early {
-        origin.backoff.answered(sent, GOOD, at(origin.millis));
-    }
+    origin.answer_all(early, GOOD);
     assert_eq!(origin.second(0, 40), TROUBLE);
     assert_eq!(origin.rate(), "57r/s");
 }
@@ -65,21 +64,15 @@ fn good_answers_to_earlier_requests_count_as_throughput() {
 #[test]
 fn a_disconnected_client_counts_as_neither_good_nor_bad() {
     let mut origin = Origin::new(slow(250), "200r/s", Some(50));
-    for _ in 0..100 {
-        let sent = origin.backoff.sent(1, at(0));
-        origin.backoff.abandoned(sent, at(600));
-    }
+    let sent = origin.send(100);
     origin.millis = 600;
+    origin.abandon_all(sent);
     assert_eq!(origin.wait(10_000), None);
     assert!(!origin.backoff.may_change());
 }
 
 #[test]
 fn half_of_the_answers_with_retry_after_pause_for_the_smallest() {
-    let asks = |seconds| Answer {
-        retry_after: Some(secs(seconds)),
-        ..BAD
-    };
     let mut origin = Origin::new(limits(), "none", None);
     origin.answers(6, BAD, 10);
     origin.answers(5, asks(7), 10);
@@ -115,11 +108,7 @@ fn half_of_the_answers_with_retry_after_pause_for_the_smallest() {
 #[test]
 fn the_steady_time_begins_after_the_pause() {
     let mut origin = Origin::new(limits(), "200r/s", None);
-    let asks = Answer {
-        retry_after: Some(secs(10)),
-        ..BAD
-    };
-    origin.answers(100, asks, 10);
+    origin.answers(100, asks(10), 10);
     let cuts = Cuts {
         trouble: true,
         ..RETRY_AFTER

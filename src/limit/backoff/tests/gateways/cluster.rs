@@ -1,4 +1,7 @@
-//! A simulated cluster: gateways on virtual time, with a store between them.
+//! A simulated cluster: gateways on virtual time that share an origin, with a store between them.
+//!
+//! All times are in milliseconds since the start. *Trouble* is an answer that counts as a failure.
+//! A *cut* lowers the rate or the permits (the number of requests in flight).
 
 use super::super::*;
 use crate::{BackoffExchange, Learned, LearnedQuery, LearnedReply, Token};
@@ -6,16 +9,21 @@ use crate::{BackoffExchange, Learned, LearnedQuery, LearnedReply, Token};
 /// Simulated store. A write succeeds if the writer knows what is stored. Its times are true times.
 #[derive(Clone, Default)]
 pub struct Store {
+    /// Identifier and state, and the time at which it was stored.
     pub stored: Option<(Token, Learned, u64)>,
+    /// Number of queries.
     pub asked: u64,
+    /// Number of answers of all gateways, with decay, as of `counted`.
     pub answers: f64,
     pub counted: u64,
+    /// Time since which answers are counted.
     pub since: u64,
     /// Offset of the store's clock, in milliseconds. Positive: ahead.
     pub ahead: i64,
 }
 
 impl Store {
+    /// Serves a query, as the script in the real store does.
     pub fn serve(&mut self, ask: &LearnedQuery, millis: u64) -> LearnedReply {
         let now = millis.saturating_add_signed(self.ahead);
         self.asked += 1;
@@ -46,13 +54,17 @@ impl Store {
     }
 }
 
+/// A gateway, and the traffic to the origin through it.
 pub struct Gateway {
     pub backoff: Backoff,
     pub exchange: BackoffExchange,
-    /// The query in flight, and the millisecond at which it arrives at the store.
+    /// The query in flight, and the time at which it arrives at the store.
     pub asked: Option<(LearnedQuery, u64)>,
+    /// The query with its reply (`None`: it fails), and the time at which the reply arrives.
     pub reply: Option<(LearnedQuery, Option<LearnedReply>, u64)>,
+    /// Requests at the origin, and the time of their answers.
     pub sent: Vec<(Sent, u64)>,
+    /// Whether the store is unreachable.
     pub is_cut_off: bool,
     /// Percentage of answers that are trouble.
     pub trouble: u64,
@@ -60,7 +72,9 @@ pub struct Gateway {
     pub every: u64,
     /// Duration of an answer, in milliseconds.
     pub takes: u64,
+    /// Number of cuts of the rate that were adopted from other gateways.
     pub adopted: u64,
+    /// Number of cuts of the rate that this gateway made.
     pub cuts: u64,
 }
 
@@ -83,6 +97,7 @@ impl Gateway {
         }
     }
 
+    /// Returns the effective share of the rate, rounded to a thousandth.
     pub fn share(&self) -> f64 {
         let share = self.backoff.rate().unwrap().per_second() / 200.0;
         (share * 1000.0).round() / 1000.0
@@ -91,15 +106,22 @@ impl Gateway {
     pub fn permits(&self) -> usize {
         self.backoff.max_in_flight().unwrap()
     }
+
+    pub fn is_paused(&self) -> bool {
+        self.backoff.paused_until().is_some()
+    }
 }
 
 /// Several gateways and a store. A message takes a few milliseconds.
 pub struct Cluster {
     pub gateways: Vec<Gateway>,
     pub store: Store,
+    /// Time since the start.
     pub millis: u64,
+    /// Retry-After of answers that are trouble.
     pub retry_after: Option<Duration>,
-    pub bad_count: u64,
+    /// Number of answers so far.
+    pub answered: u64,
 }
 
 impl Cluster {
@@ -114,7 +136,7 @@ impl Cluster {
             store: Store::default(),
             millis: 0,
             retry_after: None,
-            bad_count: 0,
+            answered: 0,
         }
     }
 
@@ -127,7 +149,24 @@ impl Cluster {
         }
     }
 
+    /// Runs until `is_done`, within 20 s after the start.
+    pub fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) {
+        while !is_done(self) {
+            self.run(1);
+            assert!(self.millis < 20_000, "it never happens");
+        }
+    }
+
+    /// Sets the percentage of trouble at all gateways.
+    pub fn set_trouble(&mut self, percent: u64) {
+        for gateway in &mut self.gateways {
+            gateway.trouble = percent;
+        }
+    }
+
+    /// Lets a millisecond pass at one gateway.
     pub fn step(&mut self, nth: usize) {
+        /// Time of a message.
         const WAY: u64 = 2;
         let (now, gateway) = (at(self.millis), &mut self.gateways[nth]);
         if gateway.every > 0 && (self.millis + nth as u64 * 3).is_multiple_of(gateway.every) {
@@ -135,14 +174,11 @@ impl Cluster {
             let sent = gateway.backoff.sent(in_flight, now);
             gateway.sent.push((sent, self.millis + gateway.takes));
         }
-        while gateway
-            .sent
-            .first()
-            .is_some_and(|(_, at)| *at <= self.millis)
-        {
-            let (sent, _) = gateway.sent.remove(0);
-            self.bad_count += 1;
-            let trouble = self.bad_count * 37 % 100 < gateway.trouble;
+        let is_answered = |sent: &mut (Sent, u64)| sent.1 <= self.millis;
+        for (sent, _) in gateway.sent.extract_if(.., is_answered) {
+            self.answered += 1;
+            // Of 100 consecutive answers, as many as the percentage.
+            let trouble = self.answered * 37 % 100 < gateway.trouble;
             let answer = Answer {
                 trouble,
                 retry_after: self.retry_after.filter(|_| trouble),
@@ -155,11 +191,8 @@ impl Cluster {
         if let Some(cuts) = gateway.backoff.update(now) {
             gateway.cuts += u64::from(cuts.trouble);
         }
-        if gateway
-            .exchange
-            .due(&gateway.backoff, now)
-            .is_some_and(|due| due <= now)
-        {
+        let due = gateway.exchange.due(&gateway.backoff, now);
+        if due.is_some_and(|due| due <= now) {
             let ask = gateway.exchange.ask(&gateway.backoff, now);
             gateway.asked = Some((ask, self.millis + WAY));
         }
@@ -171,9 +204,8 @@ impl Cluster {
         if let Some((ask, reply, _)) = gateway.reply.take_if(|(.., at)| *at <= self.millis) {
             match reply {
                 Some(reply) => {
-                    let cuts = gateway
-                        .exchange
-                        .answered(&mut gateway.backoff, &ask, &reply, now);
+                    let (exchange, backoff) = (&mut gateway.exchange, &mut gateway.backoff);
+                    let cuts = exchange.answered(backoff, &ask, &reply, now);
                     gateway.adopted += u64::from(cuts.trouble);
                 }
                 None => gateway.exchange.failed(),

@@ -1,4 +1,7 @@
 //! Property tests of gateways that share an origin: any history keeps the rules.
+//!
+//! *Trouble* is an answer that counts as a failure. A *cut* lowers a gateway's *share* of the
+//! configured rate, or its permits (the number of requests in flight).
 
 use proptest::prelude::*;
 use testing::cases;
@@ -7,16 +10,26 @@ use super::super::*;
 use super::cluster::{Cluster, Gateway, Store};
 use crate::Percent;
 
+/// Change of the cluster. The first number of most is the index of a gateway.
 #[derive(Clone, Copy, Debug)]
 enum Event {
+    /// Percentage of answers that are trouble.
     Trouble(usize, u64),
+    /// Milliseconds that an answer takes.
     Slow(usize, u64),
+    /// Seconds of the Retry-After of trouble; 0: none.
     RetryAfter(u64),
+    /// Whether the gateway cannot reach the store.
     CutOff(usize, bool),
+    /// The gateway restarts without its state.
     Restart(usize),
+    /// Milliseconds between two requests; 0: none.
     Load(usize, u64),
+    /// The store forgets everything.
     Forget,
+    /// The store loses its last writes.
     Lose,
+    /// The clock of the store is set, by milliseconds.
     Jump(i64),
 }
 
@@ -35,9 +48,8 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Returns whether a gateway exchanges its state with the store.
-fn talk(cluster: &Cluster, nth: usize) -> bool {
-    let gateway = &cluster.gateways[nth];
+/// Returns whether a gateway has traffic and exchanges its state with the store.
+fn is_talking(gateway: &Gateway) -> bool {
     !gateway.is_cut_off && gateway.every > 0 && gateway.every <= 20
 }
 
@@ -54,16 +66,15 @@ proptest! {
         events in prop::collection::vec((event(), 1..2500_u64), 1..25),
     ) {
         let mut cluster = Cluster::with(4, slow(100));
+        // The store before the last event.
         let mut kept = Store::default();
-        // Instant of the last event.
-        let mut since = 0;
         for (event, millis) in events {
-            since = cluster.millis;
+            let since = cluster.millis;
             match event {
                 Event::Trouble(nth, trouble) => cluster.gateways[nth].trouble = trouble,
                 Event::Slow(nth, takes) => cluster.gateways[nth].takes = takes,
-                Event::RetryAfter(it) => cluster.retry_after = (it > 0).then(|| secs(it)),
-                Event::CutOff(nth, it) => cluster.gateways[nth].is_cut_off = it,
+                Event::RetryAfter(seconds) => cluster.retry_after = (seconds > 0).then(|| secs(seconds)),
+                Event::CutOff(nth, is_cut_off) => cluster.gateways[nth].is_cut_off = is_cut_off,
                 Event::Restart(nth) => {
                     let anew = Gateway::start(cluster.millis << 8 | nth as u64, slow(100), cluster.millis);
                     cluster.gateways[nth] = anew;
@@ -91,28 +102,27 @@ proptest! {
                 }
                 before = now;
                 if cluster.millis > since + 1000 {
-                    let talking: Vec<_> = (0..4).filter(|nth| talk(&cluster, *nth)).collect();
-                    let shares: Vec<_> = talking.iter().map(|nth| cluster.gateways[*nth].share()).collect();
+                    let talking = cluster.gateways.iter().filter(|it| is_talking(it));
+                    let shares: Vec<_> = talking.map(Gateway::share).collect();
                     let least = shares.iter().copied().fold(1.0, f64::min);
                     let most = shares.iter().copied().fold(0.0, f64::max);
                     // Other gateways may not know a recent cut yet.
                     let is_fresh = cluster.gateways.iter().any(|it| {
                         it.backoff.lowered().rate.is_some_and(|(_, cut)| at(cluster.millis).since(cut.at) < ms(700))
                     });
-                    prop_assert!(is_fresh || shares.is_empty() || most - least < 0.06, "{shares:?} of {talking:?}");
+                    prop_assert!(is_fresh || shares.is_empty() || most - least < 0.06, "{shares:?}");
                 }
             }
         }
-        let _ = since;
         cluster.retry_after = None;
         for gateway in &mut cluster.gateways {
-            (gateway.trouble, gateway.is_cut_off, gateway.every) = (0, false, 20);
-            gateway.takes = 10;
+            (gateway.trouble, gateway.is_cut_off) = (0, false);
+            (gateway.every, gateway.takes) = (20, 10);
         }
         cluster.run(200_000);
         prop_assert_eq!(cluster.shares(), [1.0; 4]);
         prop_assert_eq!(cluster.permits(), [40; 4]);
-        let least = Percent::ALL;
-        prop_assert!(cluster.gateways.iter().all(|it| it.backoff.learned(at(cluster.millis)).rate.share == least));
+        let learned = cluster.gateways.iter().map(|it| it.backoff.learned(at(cluster.millis)));
+        prop_assert!(learned.map(|it| it.rate.share).all(|share| share == Percent::ALL));
     }
 }

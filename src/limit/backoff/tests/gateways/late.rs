@@ -1,8 +1,12 @@
 //! Tests of gateways that start late: they get the same state as the gateways that ran before.
+//!
+//! A *cut* lowers a gateway's *share* of the configured rate, or its permits (the number of
+//! requests in flight). The gateways send each other their cuts through a store. A lowered share
+//! grows again.
 
 use super::super::*;
 use super::cluster::{Cluster, Gateway};
-use super::{cut_one, cut_permits_by_one};
+use super::{cut_one, cut_permits_by_one, pause_one};
 
 /// The store has received nothing for 10 s, and a new gateway does not grow in its first window.
 #[test]
@@ -57,13 +61,7 @@ fn a_gateway_started_in_a_pause_has_the_permits_of_before_it() {
     cluster.run(3000);
     cut_permits_by_one(&mut cluster);
     cluster.retry_after = Some(secs(7));
-    cluster.gateways[0].trouble = 100;
-    while cluster.gateways[0].backoff.paused_until().is_none() {
-        cluster.run(1);
-        assert!(cluster.millis < 20_000, "it never pauses");
-    }
-    cluster.gateways[0].trouble = 0;
-    cluster.retry_after = None;
+    pause_one(&mut cluster);
     cluster.run(300);
     // The store receives nothing from here on.
     cluster.gateways[0].is_cut_off = true;
@@ -72,8 +70,8 @@ fn a_gateway_started_in_a_pause_has_the_permits_of_before_it() {
     cluster.run(5500);
     cluster.gateways[1] = Gateway::start(99 << 32, slow(100), cluster.millis);
     cluster.run(600);
-    let is_paused = |gateway: &Gateway| gateway.backoff.paused_until().is_some();
-    assert!(cluster.gateways.iter().all(is_paused), "the pause lasts");
+    let mut gateways = cluster.gateways.iter();
+    assert!(gateways.all(Gateway::is_paused), "the pause lasts");
     let permits = cluster.permits();
     assert!(before < 35 && permits[0] == before, "{before} {permits:?}");
     assert!(permits[0].abs_diff(permits[1]) <= 1, "{permits:?}");
