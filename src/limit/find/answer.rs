@@ -1,4 +1,4 @@
-//! Events of responses, from which an experiment learns.
+//! Events of responses, from which an experiment learns how an origin behaves at a rate.
 
 use std::time::Duration;
 

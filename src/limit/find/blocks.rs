@@ -1,4 +1,10 @@
-//! Counts of responses, in blocks of a second by the instant at which the request was sent.
+//! Blocks: counts of responses by the second in which their request was sent.
+//!
+//! An experiment tries a *level* (a rate, or a number of permits). An objective has *conditions*,
+//! such as `p95<400ms`. A response is good or bad for each of them. A block is *closed* when no
+//! more responses to its requests are expected. It *counts towards a good level* only if requests
+//! waited at the gate all the time for the limit that is searched: otherwise the level was not
+//! reached.
 
 use std::time::Duration;
 
@@ -15,7 +21,7 @@ const BLOCK: Duration = Duration::from_secs(1);
 /// Upper bound of the blocks that are kept: four hours. A trial takes no longer.
 const MAX_BLOCKS: usize = 4 * 3600;
 
-/// Upper bound of the time in which earlier requests have an effect on the responses.
+/// Upper bound of the *settling* time, in which requests of the earlier level still have an effect.
 const MAX_SETTLING: Duration = Duration::from_secs(10);
 
 /// Demand at the gate during a block.
@@ -29,12 +35,15 @@ enum BlockDemand {
     Idle,
 }
 
+/// Counts of the requests that were sent in about a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     start: Moment,
     end: Moment,
+    /// Number of requests that were sent.
     departed: u64,
-    /// Number of requests for which a [`Part`] of the response has no later event, by part.
+    /// Number of requests whose head has arrived or is not expected any more, and the same for the
+    /// whole response. Indexed by [`Part`].
     ended: [u64; 2],
     /// Number of good responses, by condition.
     good: [u32; MAX_CONDITIONS],
@@ -43,21 +52,23 @@ pub(super) struct Block {
     /// Duration that requests waited, by limit.
     waited: Waited,
     demand: BlockDemand,
-    /// Whether requests that were sent before may still have an effect.
+    /// Whether requests that were sent at the earlier level may still have an effect.
     pub is_settling: bool,
 }
 
 /// Blocks since a level was set.
 #[derive(Debug)]
 pub(super) struct Blocks {
+    /// The last one is open: its second is not over.
     all: Vec<Block>,
     /// Departures before the open block.
     departed: u64,
-    /// Instant from which requests sent before the first block have no effect.
+    /// Instant from which requests of the earlier level have no effect.
     settled: Moment,
     /// Duration after which a request without a response counts as slow.
     pub longest: Duration,
-    /// Part of the response that each condition needs; `None`: a missing response does not count.
+    /// Part of the response that each condition needs. `None`: for this condition, a missing
+    /// response does not count.
     parts: Vec<Option<Part>>,
 }
 
@@ -75,6 +86,7 @@ impl Blocks {
         }
     }
 
+    /// Returns whether there are [`MAX_BLOCKS`]. Then the last block stays open.
     pub fn is_full(&self) -> bool {
         self.all.len() >= MAX_BLOCKS
     }
@@ -137,7 +149,10 @@ impl Blocks {
         old + self.all[old..ended].iter().take_while(is_whole).count()
     }
 
-    /// Returns samples of the closed blocks that `accepts` accepts, for the condition `nth`.
+    /// Returns the samples for the condition `nth`: one for each closed block that `accepts`
+    /// accepts.
+    ///
+    /// If the condition needs a response, a missing one counts as bad.
     pub fn samples(
         &self,
         nth: usize,
@@ -145,11 +160,12 @@ impl Blocks {
         accepts: impl Fn(&Block) -> bool,
     ) -> Vec<Sample> {
         let part = self.parts.get(nth).copied().flatten();
+        // Requests without a response so far. Negative for a while, because a request and its
+        // response may be counted in neighboring blocks.
         let (mut unanswered, mut samples) = (0_i64, Vec::with_capacity(closed));
         for block in &self.all[..closed] {
             let (good, mut bad) = (f64::from(block.good[nth]), f64::from(block.bad[nth]));
             if let Some(part) = part {
-                // A request and its response may be counted in neighboring blocks.
                 let before = unanswered.max(0);
                 unanswered += signed(block.departed) - signed(block.ended[part as usize]);
                 let more = u32::try_from(unanswered.max(0) - before).unwrap_or(0);
@@ -165,23 +181,24 @@ impl Blocks {
         samples
     }
 
-    /// Returns the duration of the closed blocks that count towards a good level.
+    /// Returns the total duration of the closed blocks that count towards a good level.
     pub fn proven(&self, closed: usize) -> Duration {
         duration(&self.all[..closed], Block::is_proof)
     }
 
-    /// Returns the duration of all blocks in which requests waited for the other limit.
+    /// Returns the total duration of the blocks in which requests waited for the other limit.
     pub fn held_back(&self) -> Duration {
         duration(&self.all, |it| it.demand == BlockDemand::HeldBack)
     }
 
     /// Returns whether requests waited for the other limit in the last closed block.
     pub fn is_held_back(&self) -> bool {
+        // The last one is open.
         let last = self.all.iter().nth_back(1);
         last.is_some_and(|it| it.demand == BlockDemand::HeldBack)
     }
 
-    /// Returns the duration of all blocks without enough demand for the limit that is searched.
+    /// Returns the total duration of the blocks without enough demand for the searched limit.
     pub fn idle(&self) -> Duration {
         duration(&self.all, |it| it.demand != BlockDemand::Enough)
     }
@@ -208,7 +225,7 @@ impl Block {
     }
 }
 
-/// Returns the duration of the blocks that `counts` accepts.
+/// Returns the total duration of the blocks that `counts` accepts.
 fn duration(blocks: &[Block], counts: impl Fn(&Block) -> bool) -> Duration {
     let counted = blocks.iter().filter(|it| counts(it));
     counted.map(|it| it.end.since(it.start)).sum()

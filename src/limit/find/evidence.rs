@@ -26,24 +26,29 @@ const MIN_ALLOWED: f64 = 20.0;
 /// Minimum number of groups from which the variance can be estimated.
 const MIN_GROUPS: usize = 5;
 
-/// Minimum number of consecutive bad blocks that decide at once.
+/// Number of consecutive bad blocks that decide at once (a *bad spell*).
 const SPELL_BLOCKS: usize = 3;
 
-/// Minimum number of responses in these blocks.
+/// Minimum number of responses in a bad spell.
 const SPELL_ANSWERS: f64 = 5.0;
 
 /// Responses to the requests that were sent within a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
+    /// Number of responses.
     pub count: f64,
+    /// Number of bad responses.
     pub bad: f64,
 }
 
 /// Verdict of the test on one condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TestVerdict {
+    /// Fewer responses than allowed are bad.
     Good,
+    /// More responses than allowed are bad.
     Bad,
+    /// The responses do not suffice to decide.
     Undecided,
 }
 
@@ -59,7 +64,9 @@ pub(super) struct SequentialTest {
 }
 
 impl SequentialTest {
-    /// Returns a test of the limit `allowed`, one of `conditions` tests that are made together.
+    /// Returns the test of one of `conditions` conditions. `allowed` is the share that may be bad.
+    ///
+    /// With more conditions, each needs more evidence to be called bad.
     pub fn new(allowed: f64, conditions: usize) -> Self {
         Self {
             allowed,
@@ -97,11 +104,11 @@ impl SequentialTest {
         (self.allowed - apart, self.allowed + apart)
     }
 
-    /// Returns whether the last blocks are so bad that no more are needed.
+    /// Returns whether the last blocks are a *bad spell*: so bad that no more blocks are needed.
     ///
-    /// These are at least [`SPELL_BLOCKS`] with at least [`SPELL_ANSWERS`] in all. In each, the bad
-    /// share is at least the middle between the allowed share and 1 (limited to 0.5 to 0.75).
-    pub fn is_spell(&self, blocks: &[Sample]) -> bool {
+    /// These are at least [`SPELL_BLOCKS`] blocks with at least [`SPELL_ANSWERS`] in all. In each,
+    /// the bad share is at least the middle between the allowed share and 1, but from 0.5 to 0.75.
+    pub fn is_bad_spell(&self, blocks: &[Sample]) -> bool {
         let limit = f64::midpoint(self.allowed, 1.0).clamp(0.5, 0.75);
         let (mut bad_blocks, mut answers) = (0, 0.0);
         for block in blocks.iter().rev() {
@@ -117,7 +124,7 @@ impl SequentialTest {
         false
     }
 
-    /// Returns whether there are enough responses to decide by their figures.
+    /// Returns whether there are enough responses to decide by the measured share alone.
     pub fn has_enough(&self, blocks: &[Sample]) -> bool {
         sum(blocks).count * self.allowed.min(1.0 - self.allowed) >= MIN_ALLOWED
     }
@@ -139,7 +146,9 @@ pub(super) fn sum(blocks: &[Sample]) -> Sample {
     all
 }
 
-/// Returns Pearson's statistic per degree of freedom: 1 for independent responses, at least 1.
+/// Returns how much more the bad responses vary between blocks than independent ones would.
+///
+/// It is Pearson's statistic per degree of freedom, at least 1: 1 for independent responses.
 fn dispersion(blocks: &[Sample]) -> f64 {
     let all = sum(blocks);
     let share = all.bad / all.count.max(1.0);
@@ -155,7 +164,8 @@ fn dispersion(blocks: &[Sample]) -> f64 {
             statistic += off * off / (group.count * spread);
             counted += 1.0;
         }
-        // From few groups the estimate is often much too low.
+        // Per degree of freedom. From few groups the estimate is often much too low: the second
+        // factor corrects it.
         statistic / f64::max(counted - 1.0, 1.0) * counted / f64::max(counted - 2.0, 1.0)
     };
     let sizes = [1, 2, 4].into_iter();

@@ -1,4 +1,8 @@
 //! Experiment that raises the level of an origin step by step. Entry point of `find`.
+//!
+//! A *level* is a rate, or a number of permits. A *step* tries one level: `trial` measures it, and
+//! `search` chooses the next one. *Closeness* says how close a step came to the edge of the
+//! objective, which is 1.
 
 use std::time::Duration;
 
@@ -37,19 +41,20 @@ const MAX_STEPS: usize = 2000;
 ///     timing: Timing::default(),
 /// };
 /// let start = Moment::from_nanos(0);
-/// let mut it = Experiment::new(settings, Observed::default(), start);
-/// assert_eq!(it.levels().rate, Some("50r/s".parse()?));
+/// let mut experiment = Experiment::new(settings, Observed::default(), start);
+/// assert_eq!(experiment.levels().rate, Some("50r/s".parse()?));
 /// let answer = AnswerEvent::Head { took: Duration::from_millis(80), status: 200 };
-/// it.record(start, answer);
+/// experiment.record(start, answer);
 /// let now = start + Duration::from_millis(250);
-/// let step = it.tick(&Observed { departed: 12, has_waited: true, ..Observed::default() }, now);
-/// assert!(step.is_none() && !it.is_over());
+/// let seen = Observed { departed: 12, has_waited: true, ..Observed::default() };
+/// let step = experiment.tick(&seen, now);
+/// assert!(step.is_none() && !experiment.is_over());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Experiment {
     settings: FindSettings,
-    /// Observation at the start.
+    /// Observation at the start of the experiment.
     first: Observed,
     /// Last observation.
     last: Observed,
@@ -57,7 +62,7 @@ pub struct Experiment {
     search: Search,
     trial: Trial,
     silence: Silence,
-    /// Shortest percentiles of good levels, in seconds, one for each percentile of the objective.
+    /// Smallest value of each percentile of the objective at any good level, in seconds.
     fastest: Vec<f64>,
     /// Closeness of the last step to the edge.
     closeness: f64,
@@ -96,7 +101,7 @@ impl Experiment {
         }
     }
 
-    /// Advances to `now`. Returns the step that ended, if one did.
+    /// Advances to `now`. Returns the step, if one ended.
     pub fn tick(&mut self, seen: &Observed, now: Moment) -> Option<StepRecord> {
         if self.ended.is_some() {
             return None;
@@ -140,7 +145,8 @@ impl Experiment {
         self.ended.is_some()
     }
 
-    /// Returns the required override of the origin: none once the experiment is over.
+    /// Returns the values to which the caller must set the origin: none once the experiment is
+    /// over.
     pub fn levels(&self) -> Levels {
         if self.ended.is_some() {
             return Levels::default();
@@ -167,6 +173,7 @@ impl Experiment {
         }
     }
 
+    /// Returns why the experiment cannot continue, if it cannot.
     fn reason_to_abort(&self, seen: &Observed) -> Option<AbortReason> {
         if seen.file != self.first.file {
             Some(AbortReason::FileChanged)
@@ -179,7 +186,7 @@ impl Experiment {
         }
     }
 
-    /// Records the percentiles of a good level.
+    /// Updates the smallest percentiles after a good level.
     fn note_percentiles(&mut self) {
         let percentiles = self.trial.percentiles();
         self.fastest.resize(percentiles.len(), f64::MAX);
@@ -218,6 +225,7 @@ impl Experiment {
         self.settings.target.level(self.search.level)
     }
 
+    /// Returns the outcome if too few requests wait for the current level.
     fn outcome_without_demand(&self, now: Moment) -> Outcome {
         match self.good() {
             Some(level) => Outcome::AtLeast(level),
@@ -249,7 +257,7 @@ impl Experiment {
         }
     }
 
-    /// Returns the effective limit that is not searched.
+    /// Returns the effective limit that is not searched: permits, or the rate.
     fn other_limit(&self) -> Option<Level> {
         match self.settings.target {
             Target::Rate { .. } => self.last.limits.permits.map(Level::Permits),
@@ -257,6 +265,7 @@ impl Experiment {
         }
     }
 
+    /// Returns the result, after the current level was confirmed.
     fn found(&self) -> Found {
         let (low, high) = self.search.range();
         let level = |number| self.settings.target.level(number);
@@ -270,6 +279,7 @@ impl Experiment {
         }
     }
 
+    /// Returns the record of the current step with this verdict.
     fn describe(&self, verdict: StepVerdict, now: Moment) -> StepRecord {
         let took = now.since(self.trial.began);
         let has_broken = verdict == StepVerdict::Broke;

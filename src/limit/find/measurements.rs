@@ -1,4 +1,7 @@
-//! Measurements at one level, apart from the blocks that decide.
+//! Measurements at one level of an experiment: percentiles, waits, and the requests in flight.
+//!
+//! They are shown, and tell how close the level is to the edge of the objective (its *closeness*).
+//! Whether the objective holds is decided by `blocks` and `evidence`.
 
 use std::time::Duration;
 
@@ -9,16 +12,18 @@ use super::observed::Observed;
 use super::report::{Figure, Measured};
 use super::times::Times;
 
-/// Share of its bound below which a percentile is far from the bound, however fast it was before.
+/// Up to this share of its bound, a percentile is far from the edge, even if it was faster before.
 const MIN_QUEUEING: f64 = 0.15;
 
-/// Multiple of its fastest value at which a percentile is at the edge.
+/// A percentile is at the edge at this multiple of its fastest value: requests queue at the origin.
 const EDGE_FACTOR: f64 = 3.0;
 
 /// Durations of responses, and observations at the gate.
 #[derive(Debug, Default)]
 pub(super) struct Measurements {
+    /// Durations to the head of a response.
     heads: Times,
+    /// Durations to the last byte of a response.
     wholes: Times,
     /// Number of responses.
     pub answers: u64,
@@ -31,6 +36,7 @@ pub(super) struct Measurements {
 }
 
 impl Measurements {
+    /// Records an event of a request. Durations of error responses are not measured.
     pub fn record(&mut self, event: AnswerEvent) {
         match event {
             AnswerEvent::Head { took, status } => {
@@ -44,6 +50,7 @@ impl Measurements {
         }
     }
 
+    /// Records what was observed at the gate since the last tick.
     pub fn note(&mut self, seen: &Observed) {
         if let Some(wait) = seen.wait {
             self.wait_sum = self.wait_sum.saturating_add(wait);
@@ -52,9 +59,9 @@ impl Measurements {
         self.at_once = self.at_once.max(seen.in_flight);
     }
 
-    /// Returns each percentile of the objective and its bound, in seconds.
+    /// Returns the measured value and the bound of each percentile of the objective, in seconds.
     ///
-    /// A percentile is zero without a response.
+    /// The value is zero without a response.
     pub fn percentiles(&self, objective: &Objective) -> Vec<(f64, f64)> {
         let conditions = objective.conditions().iter();
         let percentiles = conditions.filter_map(|condition| match condition {
@@ -83,6 +90,7 @@ impl Measurements {
         let mut closest = 0.0_f64;
         for ((percentile, below), fastest) in self.percentiles(objective).into_iter().zip(fastest) {
             let share = percentile / below;
+            // Part of the way from the fastest value to the bound.
             let way = (percentile - fastest) / (below - fastest).max(f64::MIN_POSITIVE);
             closest = closest.max(share.min(3.0 * way));
             if share > MIN_QUEUEING {

@@ -9,6 +9,9 @@
 //! - After a breach the level falls at once to one step below the last good level.
 //! - A level is decided only by responses to requests that were sent at it.
 //!
+//! Files: `experiment` is the entry point, `search` chooses levels, `trial` tries one level with
+//! `blocks`, `evidence` (the test) and `measurements`. `report` has the results.
+//!
 //! docs/understand/find.md explains the test, and docs/operate/find.md its limits.
 
 mod answer;

@@ -1,4 +1,6 @@
-//! Objectives of an experiment: bounds of percentiles and of errors.
+//! Objectives of an experiment: bounds of percentiles and of errors, such as `p95<400ms`.
+//!
+//! An experiment searches the highest rate at which the responses of an origin keep the objective.
 
 use std::fmt;
 use std::time::Duration;
@@ -122,6 +124,7 @@ impl Criterion {
         }
     }
 
+    /// Returns what an event of a request says about this condition.
     pub(super) fn verdict(&self, event: AnswerEvent) -> ResponseVerdict {
         match self {
             Self::Percentile { part, below, .. } => verdict_by_time(event, *part, *below),
@@ -166,6 +169,7 @@ fn verdict_by_time(event: AnswerEvent, part: Part, below: Duration) -> ResponseV
     }
 }
 
+/// Decides by status. A request without a whole response is an error, too, for `errors`.
 fn verdict_by_status(event: AnswerEvent, kind: ErrorKind) -> ResponseVerdict {
     match (event, kind) {
         (AnswerEvent::Head { status, .. }, ErrorKind::Status4xx) => {

@@ -1,4 +1,7 @@
 //! Input of an experiment at each tick: the state of the origin and its gate.
+//!
+//! The experiment searches one limit of the gate: its rate (*pace*), or its permits (the requests
+//! at the origin, `max_in_flight`). The other limit may hold requests back meanwhile.
 
 use std::time::Duration;
 
@@ -20,9 +23,10 @@ pub struct Observed {
     pub wait: Option<Duration>,
     /// Largest number of requests in flight since the last tick.
     pub in_flight: u32,
-    /// Number that changes with each change of a setting in the file.
+    /// Version of the settings: a number that changes with each change of the file.
     pub file: u64,
-    /// Number that changes when a server is added, removed, or changes its health.
+    /// Version of the servers: a number that changes when a server is added, removed, or changes
+    /// its health.
     pub servers: u64,
     /// Whether backoff lowers any limit now.
     pub is_backed_off: bool,

@@ -1,4 +1,8 @@
-//! Results of an experiment.
+//! Results of an experiment, which finds the highest level at which an origin keeps an objective.
+//!
+//! A *level* is a rate, or a number of permits (concurrent requests). A *step* tries one level. A
+//! *breach* is a step at which the objective did not hold. The *other limit* is the one of rate and
+//! permits that is not searched.
 
 use std::fmt;
 use std::time::Duration;
@@ -35,7 +39,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// Required override of the origin; `None` leaves the configured value.
+/// Values to which the origin must be set; `None` leaves the configured value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     /// Rate of the origin.
@@ -70,12 +74,12 @@ pub enum StepVerdict {
     Undecided,
 }
 
-/// Measured figure of a condition.
+/// Condition of the objective, such as `p95<400ms`, with its measured figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Condition.
     pub condition: Criterion,
-    /// Figure; `None` without a response.
+    /// Measured figure; `None` without a response.
     pub value: Option<Figure>,
 }
 
@@ -85,6 +89,7 @@ impl Measured {
         match (self.condition, self.value) {
             (Criterion::Percentile { below, .. }, Some(Figure::Time(time))) => time >= below,
             (Criterion::Errors { below, .. }, Some(Figure::Share(share))) => {
+                // In millionths, which are exact.
                 share * 1e6 >= f64::from(below.millionths())
             }
             _ => false,
@@ -124,7 +129,7 @@ pub struct StepRecord {
     pub answers: u64,
     /// Duration for which the level was set.
     pub took: Duration,
-    /// Level that immediately follows a breach.
+    /// Level that is set after this step, if the step was a breach.
     pub back_to: Option<Level>,
 }
 

@@ -1,10 +1,12 @@
-//! Levels as numbers, rounded to values that look well in the file.
+//! Levels of an experiment as numbers, rounded to values that look well in the file.
+//!
+//! A *level* is a rate, or a number of permits. A [`Target`] is the range in which it is searched.
 
 use super::report::Level;
 use super::settings::Target;
 use crate::{Rate, to_whole};
 
-/// Levels as numbers: requests per second, or concurrent requests.
+/// Here levels are numbers: requests per second, or concurrent requests.
 impl Target {
     /// Returns the lower and the upper bound.
     fn bounds(self) -> (Level, Level) {
@@ -24,13 +26,17 @@ impl Target {
         self.bounds().1.number()
     }
 
-    /// Returns a level that is `part` higher, at most the upper bound.
+    /// Returns a level that is higher by the share `part` of `from`, at most the upper bound.
+    ///
+    /// It is higher by at least one unit of rounding.
     pub(super) fn up(self, from: f64, part: f64) -> f64 {
         let next = self.rounded(from * (1.0 + part));
         next.max(from + self.unit(from)).min(self.top())
     }
 
-    /// Returns a level that is `part` lower, at least the lower bound.
+    /// Returns a lower level: about the one from which [`up`](Self::up) leads to `from`.
+    ///
+    /// It is lower by at least one unit of rounding, but at least the lower bound.
     pub(super) fn down(self, from: f64, part: f64) -> f64 {
         let next = self.rounded(from / (1.0 + part));
         next.min(from - self.unit(from)).max(self.bottom())
@@ -48,9 +54,10 @@ impl Target {
         }
     }
 
+    /// Rounds a level to a whole number of units.
     fn rounded(self, number: f64) -> f64 {
         let unit = self.unit(number);
-        // Divided by a whole number, so that exactly the printed digits count.
+        // A unit below 1 is not exact, but its inverse is: so divide by the inverse.
         if unit < 1.0 {
             (number / unit).round() / (1.0 / unit).round()
         } else {
@@ -58,7 +65,9 @@ impl Target {
         }
     }
 
-    /// Returns the unit of rounding. Three digits of a rate are set: at most 0.5 % off.
+    /// Returns the unit of rounding: one permit, or the third digit of a rate.
+    ///
+    /// A rounded rate is at most 0.5 % off.
     fn unit(self, number: f64) -> f64 {
         match self {
             Target::Permits { .. } => 1.0,

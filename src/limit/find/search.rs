@@ -1,12 +1,14 @@
 //! Search for the next level to try.
 //!
-//! Steps go up while the objective holds, and are smaller near its edge. After a breach the level
-//! falls at once. Once the origin has recovered, the last level that held must hold for a minute.
+//! A *level* is a rate, or a number of permits, here as a number. A *breach* is a level at which
+//! the objective did not hold. Steps go up while it holds, and are smaller near its edge. After a
+//! breach the level falls at once. Once the origin has recovered, the last level that held is tried
+//! for longer (*confirmed*).
 
 use super::report::{AbortReason, Purpose, StepVerdict};
 use super::settings::Target;
 
-/// Closeness above which steps are halved.
+/// Closeness above which steps are halved. At 1, a trial is at the edge of the objective.
 const NEAR: f64 = 0.5;
 
 /// Closeness above which steps are quartered.
@@ -18,11 +20,13 @@ const MAX_CONFIRMATIONS: u32 = 5;
 /// Action after a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
+    /// Try this level for this purpose.
     Try(f64, Purpose),
     /// The level is confirmed.
     Found,
-    /// There is no demand for more.
+    /// End the search: there is no demand for more, or the other limit holds requests back.
     AtLeast,
+    /// End the search without a result.
     Abort(AbortReason),
 }
 
@@ -32,7 +36,7 @@ pub(super) struct Search {
     target: Target,
     /// Largest step, as a part of the level.
     step: f64,
-    /// Highest level that held.
+    /// Level that is taken for good. After a breach it may be lower than `highest`.
     pub good: Option<f64>,
     /// Last level that broke. Levels that broke while the origin recovered do not count.
     broken: Option<f64>,
@@ -40,7 +44,9 @@ pub(super) struct Search {
     highest: f64,
     /// Number of confirmations that broke.
     broken_confirmations: u32,
+    /// Current level.
     pub level: f64,
+    /// Purpose of the current level.
     pub purpose: Purpose,
 }
 
@@ -63,12 +69,11 @@ impl Search {
         closeness > NEAR
     }
 
-    /// Returns the range of the capacity: a step around the good level, or up to a broken one.
+    /// Returns the range that contains the capacity of the origin.
     ///
-    /// Both levels are decided from a sample, so the capacity may also be below the level that
-    /// held. A level that held once and broke at another time is near the edge. So the range
-    /// extends to the highest level that ever held, and only a level that broke above that is
-    /// beyond the edge.
+    /// It begins a step below the good level, because a level is judged by a sample of responses.
+    /// It ends a step above the highest level that ever held, or at a level that broke above that:
+    /// a level that held once and broke at another time is near the edge.
     pub fn range(&self) -> (f64, f64) {
         let good = self.good.unwrap_or(self.level);
         let high = self.target.up(good.max(self.highest), self.step);
@@ -76,11 +81,12 @@ impl Search {
         (self.target.down(good, self.step), high)
     }
 
+    /// Returns whether the upper bound of the search held.
     pub fn is_at_top(&self) -> bool {
         self.good.is_some_and(|good| good >= self.target.top())
     }
 
-    /// Returns the action after the trial of the current level.
+    /// Returns the action after the trial of the current level, and sets the next level.
     ///
     /// `closeness` tells how close the trial came to the edge of the objective, which is 1.
     pub fn next(&mut self, verdict: StepVerdict, closeness: f64) -> Next {

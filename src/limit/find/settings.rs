@@ -1,4 +1,6 @@
-//! Settings of an experiment.
+//! Settings of an experiment, which finds the highest level at which an origin keeps an objective.
+//!
+//! A *level* is a rate, or a number of permits (concurrent requests). A *step* tries one level.
 
 use std::time::Duration;
 
@@ -52,7 +54,8 @@ pub struct Timing {
     ///
     /// Rarer disturbances (garbage collection, a cron job) may appear in no step.
     pub min_step: Duration,
-    /// Duration after which figures decide a step that is still undecided: 60 s by default.
+    /// Duration after which the measured shares decide a step that the test has not decided: 60 s
+    /// by default.
     pub max_step: Duration,
     /// Duration for which the found level must hold: 60 s by default, an hour at most.
     pub confirm: Duration,

@@ -1,4 +1,6 @@
-//! Duration since the last response while requests are at the origin.
+//! Silence: the duration since the last response, while requests are at the origin.
+//!
+//! A long silence shows that the origin hangs.
 
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use crate::Moment;
 pub(super) struct Silence {
     /// Departures before the experiment.
     departed_before: u64,
-    /// Number of requests whose head has arrived, or that failed before.
+    /// Number of requests whose response head has arrived, or that ended without one.
     ended: u64,
     /// Value of `ended` at the last tick.
     ended_before: u64,
@@ -29,6 +31,7 @@ impl Silence {
         }
     }
 
+    /// Records an event of a request.
     pub fn record(&mut self, event: AnswerEvent) {
         self.ended += u64::from(event.ends(Part::Head));
     }

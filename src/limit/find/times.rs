@@ -1,4 +1,4 @@
-//! Histogram of durations, with buckets 3 % apart.
+//! Histogram of durations of responses, with buckets 3 % apart.
 
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ const BUCKETS: usize = 550;
 /// Histogram of the durations of responses, within 3 %: from 100 µs to 20 minutes.
 #[derive(Debug)]
 pub(super) struct Times {
+    /// Number of durations in each bucket. The first and the last bucket have all that are outside.
     counts: Vec<u32>,
     total: u64,
 }
@@ -30,6 +31,7 @@ impl Default for Times {
 }
 
 impl Times {
+    /// Counts a duration.
     pub fn add(&mut self, took: Duration) {
         let ratio = (took.as_secs_f64() * 1e9 / MIN_NANOS).max(1.0);
         let index = usize::try_from(to_whole(ratio.ln() / GROWTH.ln())).unwrap_or(BUCKETS);
@@ -44,6 +46,7 @@ impl Times {
         for (index, count) in (0..).zip(&self.counts) {
             below += u64::from(*count);
             if *count > 0 && to_float(below) >= rank {
+                // The middle of the bucket.
                 let nanos = MIN_NANOS * GROWTH.powi(index) * GROWTH.sqrt();
                 return Some(Duration::from_secs_f64(nanos / 1e9));
             }

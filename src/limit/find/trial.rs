@@ -1,4 +1,9 @@
 //! Trial of one level: measures the responses to the requests that were sent at it.
+//!
+//! A *level* is a rate, or a number of permits. Responses are counted in *blocks* of a second. A
+//! block is *closed* when no more responses to its requests are expected: `closed` is the number of
+//! closed blocks. A *sequential test* decides on each condition of the objective (see `evidence`).
+//! *Closeness* says how close the level is to the edge of the objective, which is 1.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -17,7 +22,7 @@ use crate::{Moment, to_float};
 const MAX_EXTENSION: u32 = 5;
 
 /// Upper bound of the measured duration of a step. Blocks are kept for twice as long.
-const MAX_TIME: Duration = Duration::from_secs(2 * 3600);
+const MAX_MEASURED: Duration = Duration::from_secs(2 * 3600);
 
 /// Number of good blocks (of a second) after which an origin has recovered.
 const RECOVERY_BLOCKS: usize = 5;
@@ -29,7 +34,7 @@ const HANGS_AFTER: Duration = Duration::from_secs(3);
 
 /// Range of closeness in which a trial takes twice as long.
 ///
-/// In a minute, one pause of the origin more or less than usual would decide.
+/// So near the edge, one pause of the origin more or less in a minute would decide.
 const EDGE: RangeInclusive<f64> = 0.8..=1.25;
 
 /// Level under trial.
@@ -56,7 +61,7 @@ pub(super) struct Trial {
     /// Departures before the trial.
     departed_before: u64,
     /// Number of closed blocks when the verdict was last computed.
-    decided: usize,
+    closed_before: usize,
     /// Index of the condition that the test called bad.
     broken: Option<usize>,
     /// Time since the last response from the origin, while requests are in flight.
@@ -83,7 +88,7 @@ impl Trial {
             measurements: Measurements::default(),
             idle_since: None,
             departed_before: departed,
-            decided: 0,
+            closed_before: 0,
             broken: None,
             silent: Duration::ZERO,
         }
@@ -98,7 +103,7 @@ impl Trial {
 
     /// Records what was observed since the last tick. Returns the verdict, if there is one.
     ///
-    /// `silent` is the time since the last response from the origin.
+    /// `silent` is the time since the last response from the origin, while requests are there.
     pub fn tick(
         &mut self,
         settings: &FindSettings,
@@ -118,15 +123,16 @@ impl Trial {
         }
     }
 
-    /// Ends a trial that lacks demand, or that the other limit holds back.
+    /// Ends a trial that lacks demand, or that the other limit holds back. `None`: it continues.
     fn give_up_waiting(&self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
-        let last_idle = self.idle_since.map_or(Duration::ZERO, |it| now.since(it));
+        let idle_now = self.idle_since.map_or(Duration::ZERO, |it| now.since(it));
+        // In all blocks of this level.
         let (idle, held_back) = (self.blocks.idle(), self.blocks.held_back());
         if held_back >= timing.idle.min(timing.max_step) {
             // More requests would not change the verdict, however long the trial took.
             return Some(StepVerdict::HeldBack);
         }
-        let is_long = last_idle >= timing.idle
+        let is_long = idle_now >= timing.idle
             || idle > timing.idle.saturating_mul(2)
             || self.blocks.is_full();
         is_long.then(|| {
@@ -138,12 +144,13 @@ impl Trial {
         })
     }
 
+    /// Returns the verdict on the level, if the responses suffice.
     fn verdict(&mut self, timing: &Timing, now: Moment) -> Option<StepVerdict> {
         if self.hangs() && self.purpose != Purpose::Recover {
             return Some(StepVerdict::Broke);
         }
         let closed = self.blocks.closed(now);
-        if std::mem::replace(&mut self.decided, closed) == closed {
+        if std::mem::replace(&mut self.closed_before, closed) == closed {
             return None;
         }
         if self.purpose == Purpose::Recover {
@@ -168,7 +175,7 @@ impl Trial {
         }
         let has_enough = || self.all_tests(|nth, test| test.has_enough(&self.proof(nth, closed)));
         let is_over = took >= timing.max_step * factor && has_enough()
-            || took >= (timing.max_step * MAX_EXTENSION).min(MAX_TIME);
+            || took >= (timing.max_step * MAX_EXTENSION).min(MAX_MEASURED);
         is_over.then(|| self.verdict_by_figures(closed))
     }
 
@@ -180,11 +187,11 @@ impl Trial {
             let settled = self
                 .blocks
                 .samples(*nth, closed, |block| !block.is_settling);
-            test.is_spell(&all) || test.decide(&settled) == TestVerdict::Bad
+            test.is_bad_spell(&all) || test.decide(&settled) == TestVerdict::Bad
         })
     }
 
-    /// Returns whether `holds` is true for the index of each condition and its test.
+    /// Returns whether `holds` is true for each condition: its index and its test.
     fn all_tests(&self, holds: impl Fn(usize, &SequentialTest) -> bool) -> bool {
         (0..).zip(&self.tests).all(|(nth, test)| holds(nth, test))
     }
@@ -212,7 +219,7 @@ impl Trial {
         }
     }
 
-    /// Returns good if the last blocks are good, and broke if the origin takes too long to recover.
+    /// Returns `Good` if the last blocks are good, and `Broke` if the origin recovers too slowly.
     fn recovery_verdict(&self, timing: &Timing, closed: usize, now: Moment) -> Option<StepVerdict> {
         // If the origin does not respond at all, a lack of bad responses proves nothing.
         let responds = self.silent <= self.blocks.longest.max(RECOVERY);
@@ -224,7 +231,9 @@ impl Trial {
         is_late.then_some(StepVerdict::Broke)
     }
 
-    /// Returns the samples of the last closed blocks, which show whether the origin has recovered.
+    /// Returns the samples of the last [`RECOVERY_BLOCKS`] closed blocks.
+    ///
+    /// They show whether the origin has recovered.
     fn last(&self, nth: usize, closed: usize) -> Vec<Sample> {
         let mut all = self.blocks.samples(nth, closed, |_| true);
         all.split_off(closed.saturating_sub(RECOVERY_BLOCKS))
@@ -232,16 +241,18 @@ impl Trial {
 
     /// Returns the closeness to the edge, which is 1.
     ///
-    /// It is the largest share of bad responses divided by the allowed one, or the closeness of a
-    /// percentile to its bound, by its `fastest` so far.
+    /// It is the larger of two numbers: the share of bad responses divided by the allowed one, and
+    /// the closeness of the percentiles to their bounds, by the `fastest` values so far.
     ///
     /// The share is nearly zero until a percentile is close to its bound, so it warns late.
-    /// Responses that take longer than at lower levels show that requests queue at the origin.
+    /// Percentiles that are larger than at lower levels show earlier that requests queue at the
+    /// origin.
     pub fn closeness(&self, fastest: &[f64], now: Moment) -> f64 {
         let share = self.closeness_of(self.blocks.closed(now));
         share.max(self.measurements.closeness(&self.objective, fastest))
     }
 
+    /// Returns the largest share of bad responses of any condition, divided by the allowed one.
     fn closeness_of(&self, closed: usize) -> f64 {
         let tests = (0..).zip(&self.tests);
         let closeness = tests.map(|(nth, test)| test.closeness(&self.proof(nth, closed)));
@@ -257,6 +268,7 @@ impl Trial {
     pub fn broken(&self, now: Moment) -> Option<String> {
         let shown = |nth: usize| Some(self.objective.conditions().get(nth)?.to_string());
         let by_errors = self.broken_by_errors(now);
+        // An origin that hangs breaks the first condition.
         if let Some(nth) = by_errors.or_else(|| self.hangs().then_some(0)) {
             return shown(nth);
         }
@@ -296,7 +308,7 @@ impl Trial {
         self.measurements.figures(&self.objective, samples)
     }
 
-    /// Returns each percentile of the objective and its bound, in seconds.
+    /// Returns the measured value and the bound of each percentile of the objective, in seconds.
     pub fn percentiles(&self) -> Vec<(f64, f64)> {
         self.measurements.percentiles(&self.objective)
     }

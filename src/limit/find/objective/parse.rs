@@ -1,4 +1,4 @@
-//! Parser of objectives.
+//! Parser of objectives, such as `p95<400ms, errors<0.5%`: a *figure*, `<` and its *bound*.
 
 use std::fmt;
 use std::str::FromStr;
@@ -54,10 +54,11 @@ impl FromStr for Objective {
 
 /// Parses one condition. The error is the text that follows the condition in the message.
 ///
-/// Other signs of comparison than `<` are errors, which show the condition to write.
+/// Only `<` is allowed. For another sign of comparison, the error shows the condition to write.
 fn parse(text: &str) -> Result<Criterion, String> {
     let other_signs = ["<=", "=<", "≤", ">=", "=>", "≥", ">"].iter();
     let mended = other_signs.fold(text.to_owned(), |text, sign| text.replace(sign, "<"));
+    // If the condition has other errors, too, they come first.
     let condition = parse_mended(&mended)?;
     if mended == text {
         Ok(condition)

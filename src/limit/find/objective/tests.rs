@@ -1,6 +1,7 @@
-//! Tests of objectives.
+//! Tests of objectives, such as `p95<400ms, errors<0.5%`: conditions on the responses of an origin.
 
 use super::*;
+use crate::fixtures::ms;
 use ResponseVerdict::{Bad, Good, Nothing, TurnedBad};
 
 fn objective(text: &str) -> Objective {
@@ -30,6 +31,7 @@ fn reads_objectives_and_prints_them() {
 
 #[test]
 fn says_which_condition_is_wrong_and_what_to_write() {
+    // Objective, and a part of the message that it gets.
     for (text, says) in [
         ("", "at least one condition"),
         ("p95", "has no bound"),
@@ -67,6 +69,7 @@ fn says_which_condition_is_wrong_and_what_to_write() {
         let error = text.parse::<Objective>().unwrap_err().to_string();
         assert!(error.contains(text) && error.contains(says), "{error}");
     }
+    // Objective, the condition that the message names, and a part of the message.
     for (text, condition, says) in [
         (" ", "", "at least one condition"),
         ("p95<400ms,", "", "has no bound"),
@@ -85,27 +88,21 @@ fn says_which_condition_is_wrong_and_what_to_write() {
 
 #[test]
 fn an_error_is_no_fast_answer() {
-    let it = objective("p95<400ms, p95 whole<2s, errors<1%, 4xx<5%");
-    let verdict = |event| -> Vec<_> {
-        it.conditions()
-            .iter()
-            .map(|one| one.verdict(event))
-            .collect()
+    let all_kinds = objective("p95<400ms, p95 whole<2s, errors<1%, 4xx<5%");
+    let head = |millis, status| {
+        let took = ms(millis);
+        AnswerEvent::Head { took, status }
     };
-    let ms = Duration::from_millis;
-    let head = |millis, status| AnswerEvent::Head {
-        took: ms(millis),
-        status,
-    };
-    let whole = |millis| AnswerEvent::Whole {
-        took: ms(millis),
-        status: 200,
+    let whole = |millis| {
+        let (took, status) = (ms(millis), 200);
+        AnswerEvent::Whole { took, status }
     };
     let failed = |had_head| AnswerEvent::Failed { had_head };
-    let left = |had_head, millis| AnswerEvent::Abandoned {
-        had_head,
-        took: ms(millis),
+    let left = |had_head, millis| {
+        let took = ms(millis);
+        AnswerEvent::Abandoned { had_head, took }
     };
+    // Event, and its verdict by each of the four conditions.
     for (event, verdicts) in [
         (head(399, 200), [Good, Nothing, Good, Good]),
         (head(400, 200), [Bad, Nothing, Good, Good]),
@@ -118,8 +115,12 @@ fn an_error_is_no_fast_answer() {
         (left(false, 500), [Bad, Nothing, Nothing, Nothing]),
         (left(true, 3000), [Nothing, Bad, Nothing, Nothing]),
     ] {
-        assert_eq!(verdict(event), verdicts, "{event:?}");
+        let found = all_kinds
+            .conditions()
+            .iter()
+            .map(|condition| condition.verdict(event));
+        assert!(found.eq(verdicts), "{event:?}");
     }
-    assert_eq!(it.longest(), ms(2000));
+    assert_eq!(all_kinds.longest(), ms(2000));
     assert_eq!(objective("errors<1%").longest(), MAX_ANSWER);
 }

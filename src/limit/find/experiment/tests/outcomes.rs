@@ -1,39 +1,39 @@
 //! Tests of outcomes without demand, and of the condition that broke.
+//!
+//! A *step* tries one level. It *breaks* if the objective does not hold.
 
 use super::*;
 
+/// Returns the condition that broke in the first step that broke the objective.
+fn first_broken(run: &Driver) -> Option<&str> {
+    let mut steps = run.steps.iter();
+    let step = steps.find(|it| it.verdict == StepVerdict::Broke)?;
+    step.broken.as_deref()
+}
+
 #[test]
 fn a_step_that_broke_names_what_broke() {
-    let mut run = Driver::new(settings("p95<400ms, errors<5%"));
-    run.run(30, |_| head(80));
-    run.run(30, |_| None);
-    let broke = run.steps.iter().find(|it| it.verdict == StepVerdict::Broke);
-    let broken = broke.and_then(|it| it.broken.clone());
-    assert_eq!(broken.as_deref(), Some("p95<400ms"));
-    let mut run = Driver::new(settings("p95<400ms, 4xx<5%"));
-    run.run(30, |_| head(80));
-    run.run(30, |_| {
-        let (took, status) = (MS(80), 404);
-        Some(AnswerEvent::Head { took, status })
-    });
-    let broke = run.steps.iter().find(|it| it.verdict == StepVerdict::Broke);
-    let broken = broke.and_then(|it| it.broken.clone());
-    assert_eq!(broken.as_deref(), Some("4xx<5%"));
+    let mut run = Driver::new("p95<400ms, errors<5%");
+    run.run(30, fast);
+    run.run(30, |_, _| None);
+    assert_eq!(first_broken(&run), Some("p95<400ms"));
+    let mut run = Driver::new("p95<400ms, 4xx<5%");
+    run.run(30, fast);
+    run.run(30, |_, _| Some(head(80, 404)));
+    assert_eq!(first_broken(&run), Some("4xx<5%"));
     assert!(run.steps[0].broken.is_none());
 }
 
 #[test]
 fn nothing_is_known_of_a_level_for_which_nobody_asked() {
     for (per_second, is_known) in [(0, false), (1, false), (20, true)] {
-        let mut run = Driver::new(settings("p95<400ms"));
+        let mut run = Driver::new("p95<400ms");
         run.seen.has_waited = false;
         for tick in 0..1000 {
-            for _ in 0..if tick % 10 == 0 { per_second } else { 0 } {
-                run.seen.departed += 1;
-                run.it.record(run.now, head(80).unwrap());
+            if tick % 10 == 0 {
+                run.send(per_second, |nth| fast(0.0, nth));
             }
-            run.now = run.now + MS(100);
-            run.steps.extend(run.it.tick(&run.seen, run.now));
+            run.pass();
         }
         let outcome = run.outcome();
         if is_known {
@@ -47,26 +47,24 @@ fn nothing_is_known_of_a_level_for_which_nobody_asked() {
 #[test]
 fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
     let mut long = settings("p95<400ms");
-    long.timing.confirm = Duration::from_secs(3600);
-    let mut run = Driver::new(long);
-    run.run(420, |_| head(80));
-    assert_eq!(run.it.current().1, Purpose::Confirm);
+    long.timing.confirm = secs(3600);
+    let mut run = Driver::with(long);
+    run.run(420, fast);
+    assert_eq!(run.experiment.current().1, Purpose::Confirm);
     // Few ticks: each examines all blocks since the level was set.
-    run.every = MS(4000);
-    run.run(3590, |_| head(80));
-    let Some(Outcome::Found(found)) = run.outcome() else {
-        panic!("{:?}", run.outcome());
-    };
+    run.every = ms(4000);
+    run.run(3590, fast);
+    let found = run.found();
     assert_eq!(found.level, level("100r/s"));
-    assert!(run.steps.last().is_some_and(|it| it.took > MS(3_600_000)));
+    assert!(run.steps.last().is_some_and(|it| it.took > ms(3_600_000)));
     // Requests wait for two seconds of ten, and the gate is never idle for ten minutes.
     let mut patient = settings("p95<400ms");
-    patient.timing.idle = Duration::from_secs(600);
-    let mut run = Driver::new(patient);
-    run.every = MS(1000);
+    patient.timing.idle = secs(600);
+    let mut run = Driver::with(patient);
+    run.every = ms(1000);
     for second in 0..2000 {
         run.seen.has_waited = second % 10 < 2;
-        run.run(1, |_| head(80));
+        run.run(1, fast);
     }
     assert!(!run.steps.is_empty(), "a step ends");
 }
@@ -74,47 +72,39 @@ fn a_confirmation_of_an_hour_and_a_step_with_little_demand_end() {
 /// All requests are at an origin that stopped responding, so there are no waiters at the gate.
 #[test]
 fn an_origin_that_hangs_breaks_a_step_though_nobody_waits_and_has_not_recovered() {
-    let mut run = Driver::new(settings("p95<400ms, errors<1%"));
+    let mut run = Driver::new("p95<400ms, errors<1%");
     while run.steps.is_empty() {
-        run.tick(|_| head(80));
+        run.tick(fast);
     }
     // Departures in the first moments of a level do not count for it.
     for _ in 0..6 {
-        run.tick(|_| head(80));
+        run.tick(fast);
     }
-    run.tick(|_| None);
+    run.tick(|_, _| None);
     let good = run.steps.len();
     run.departs = f64::MIN;
     run.seen.has_waited = false;
-    run.run(120, |_| None);
+    run.run(120, |_, _| None);
     let broke = &run.steps[good];
-    assert_eq!(
-        (broke.verdict, broke.hung),
-        (StepVerdict::Broke, true),
-        "{broke:?}"
-    );
+    let expected = (StepVerdict::Broke, true);
+    assert_eq!((broke.verdict, broke.hung), expected, "{broke:?}");
     let back = &run.steps[good + 1..];
     let is_none_good = back.iter().all(|it| it.verdict != StepVerdict::Good);
     assert!(is_none_good, "{back:?}");
-    let reason = match run.outcome() {
-        Some(Outcome::Aborted(reason, _)) => reason,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(reason, AbortReason::NotRecovered);
+    let outcome = run.outcome();
+    let is_lost = matches!(
+        outcome,
+        Some(Outcome::Aborted(AbortReason::NotRecovered, _))
+    );
+    assert!(is_lost, "{outcome:?}");
 }
 
 /// Error responses count as slow; the report names the condition on errors.
 #[test]
 fn an_origin_that_fails_from_the_beginning_is_said_to_fail() {
-    let mut run = Driver::new(settings("p95<400ms, errors<1%"));
-    run.run(30, |_| {
-        Some(AnswerEvent::Head {
-            took: MS(5),
-            status: 500,
-        })
-    });
-    assert_eq!(run.steps[0].broken.as_deref(), Some("errors<1%"));
-    let mut run = Driver::new(settings("p95<400ms, errors<1%"));
-    run.run(30, |_| head(500));
-    assert_eq!(run.steps[0].broken.as_deref(), Some("p95<400ms"));
+    for (answer, condition) in [(head(5, 500), "errors<1%"), (head(500, 200), "p95<400ms")] {
+        let mut run = Driver::new("p95<400ms, errors<1%");
+        run.run(30, |_, _| Some(answer));
+        assert_eq!(run.steps[0].broken.as_deref(), Some(condition));
+    }
 }
