@@ -1,18 +1,21 @@
 //! Doubly linked lists whose nodes are in one vector and found by index.
+//!
+//! [`Nodes`] is the vector. A [`Chain`] is one list over some of its nodes. A value that leaves a
+//! chain stays in its node until it is removed, so it can move to another chain.
 
 use std::ops::{Index, IndexMut};
 
 /// Index that stands for no node.
 const NONE: u32 = u32::MAX;
 
-/// Memory for more slots than this is freed once no value is left.
-const FEW: usize = 1024;
+/// [`Nodes::clear`] frees the memory if there is room for more values than this.
+const MAX_KEPT_SLOTS: usize = 1024;
 
 /// Values that can be linked into [`Chain`]s. An index identifies a value.
 #[derive(Debug)]
 pub(super) struct Nodes<T> {
     slots: Vec<Node<T>>,
-    /// First free slot. Its `after` is the next free slot.
+    /// Index of the first free slot. Its `after` is the index of the next free slot.
     free: u32,
 }
 
@@ -36,7 +39,7 @@ impl<T> Default for Nodes<T> {
 }
 
 impl<T> Nodes<T> {
-    /// Adds a value that is in no chain.
+    /// Adds a value that is in no chain. Returns its index.
     pub fn add(&mut self, value: T) -> u32 {
         let node = Node {
             before: NONE,
@@ -83,7 +86,7 @@ impl<T> Nodes<T> {
 
     /// Removes all values. All chains become invalid.
     pub fn clear(&mut self) {
-        if self.slots.capacity() > FEW {
+        if self.slots.capacity() > MAX_KEPT_SLOTS {
             self.slots = Vec::new();
         }
         self.slots.clear();
@@ -171,7 +174,7 @@ impl Chain {
         (before != NONE).then_some(before)
     }
 
-    /// Inserts a node that is in no chain right before another one of this chain.
+    /// Inserts the node `index`, which is in no chain, right before the node `after` of this chain.
     pub fn insert_before<T>(&mut self, nodes: &mut Nodes<T>, index: u32, after: u32) {
         let before = std::mem::replace(&mut nodes.node(after).before, index);
         if before == NONE {

@@ -1,7 +1,10 @@
 //! Queue of classes that share one stream of departures by weight. Within a class, keys share.
 //!
 //! The rule between classes is the rule between keys (see [`FairQueue`]). No class has priority, so
-//! none starves.
+//! none starves. A *tag* is an instant in the order of departures: the waiter with the smallest tag
+//! departs next. Its *end* is its tag plus its cost divided by the weight, and is the tag of the
+//! next waiter. A *part* is the share of a class's weight that counts here, where several gateways
+//! share an origin: see `sharing`.
 
 #[cfg(test)]
 mod newcomers;
@@ -35,7 +38,7 @@ impl Class {
     }
 }
 
-/// Number of steps into which a class's weight can be divided.
+/// Number of steps into which a class's weight can be divided between gateways.
 const STEPS: u32 = 1000;
 
 /// Class, key and weight on whose account a request joins a gate.
@@ -63,7 +66,7 @@ impl<K> Share<K> {
     }
 }
 
-/// Waiters of an origin, by class and key.
+/// Waiters of an origin, by class and key. `K` is a key, and `W` a waiter.
 #[derive(Debug)]
 pub struct ClassQueue<K, W> {
     /// One lane per class. There is always a first lane; it serves all unknown classes too.
@@ -75,14 +78,15 @@ pub struct ClassQueue<K, W> {
     named: usize,
     /// Tag of the last departure.
     now: Tag,
-    /// Number of times that a tag was set.
+    /// Number of times that a tag was set. Of equal tags, the one that was set first departs first.
     tag_count: u64,
 }
 
+/// A class and its waiters.
 #[derive(Debug)]
 struct Lane<K, W> {
     class: Class,
-    /// Effective weight, in [`STEPS`]: all of it, or the part that other gateways leave.
+    /// Weight of the class times the steps of [`STEPS`] that count here.
     weight: Tag,
     queue: FairQueue<K, W>,
     /// Tag of the first waiter, and the value of `tag_count` when the tag was set.
@@ -109,13 +113,13 @@ impl<K: Hash + Eq + Clone, W> Lane<K, W> {
         }
     }
 
-    /// Converts a cost to tags.
-    fn span(&self, cost: u64) -> Tag {
+    /// Converts a cost to a difference of tags: the cost divided by the weight.
+    fn cost_in_tags(&self, cost: u64) -> Tag {
         UNIT * Tag::from(cost) * Tag::from(STEPS) / self.weight
     }
 
-    /// Returns the whole costs that depart by `tag`, if no other request joins.
-    fn through(&self, tag: Tag) -> u64 {
+    /// Returns the costs of this class that depart by `tag`, in whole requests, if no other joins.
+    fn costs_by(&self, tag: Tag) -> u64 {
         let Some(ahead) = tag.checked_sub(self.first.0) else {
             return 0;
         };
@@ -237,7 +241,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         let index = self.lane_index(&share.class);
         self.now = self.first_tag(index);
         let lane = &mut self.lanes[index];
-        lane.end = self.now + lane.span(cost.into());
+        lane.end = self.now + lane.cost_in_tags(cost.into());
         lane.queue.depart(&share.key, share.weight, cost);
     }
 
@@ -258,7 +262,7 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         let lane = &mut self.lanes[index];
         let next = lane.queue.take()?;
         self.now = lane.first.0;
-        lane.end = self.now + lane.span(next.cost.into());
+        lane.end = self.now + lane.cost_in_tags(next.cost.into());
         let end = lane.end;
         self.set_tag(index, end);
         self.drop_removed_classes();
@@ -274,27 +278,28 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         waiter
     }
 
-    /// Returns the whole costs that depart before a new request of `share`, if no other joins.
+    /// Returns the costs that depart before a new request of `share`, if no other request joins.
     ///
-    /// Where tags are equal, all others are assumed to depart first.
+    /// In whole requests. Waiters with an equal tag are assumed to depart first.
     pub fn ahead_of_new(&self, share: &Share<K>) -> u64 {
         let index = self.lane_index(&share.class);
         self.ahead(index, self.lanes[index].queue.ahead_of_new(&share.key))
     }
 
-    /// Returns the whole costs that depart before the waiter of `share` with `nth` others ahead.
+    /// Returns the costs that depart before the waiter of `share` that has `nth` others ahead.
     ///
-    /// Each waiter ahead is assumed to cost 1. `None` if `share` has no waiters.
+    /// In whole requests. Each waiter ahead is assumed to cost 1. `None` if `share` has no waiters.
     pub fn ahead_of_nth(&self, share: &Share<K>, nth: u32) -> Option<u64> {
         let index = self.lane_index(&share.class);
         let own = self.lanes[index].queue.ahead_of_nth(&share.key, nth)?;
         Some(self.ahead(index, own))
     }
 
-    /// Calls `visit` for a part of the keys that have waiters, with their number of waiters.
+    /// Calls `visit` for some of the keys that have waiters, with their number of waiters.
     ///
-    /// The part begins at a position `from` of a class, and takes at most `max_steps` steps. Keys
-    /// are in any order. Returns the beginning of the next part, or `None` after the last one.
+    /// Begins at the position `from` in a class (index), and takes at most `max_steps` steps. Keys
+    /// are in any order. Returns where the next call must begin, or `None` after the last key. The
+    /// first call begins at `(0, 0)`.
     pub fn depths(
         &self,
         (class, from): (usize, usize),
@@ -332,14 +337,15 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         self.now.max(lane.end)
     }
 
+    /// Sets the tag of the first waiter of a class.
     fn set_tag(&mut self, index: usize, tag: Tag) {
         self.tag_count += 1;
         self.lanes[index].first = (tag, self.tag_count);
     }
 
-    /// Returns the whole costs of all classes that depart before a request of one class.
+    /// Returns the costs of all classes that depart before a request of the class at `index`.
     ///
-    /// `own` are the costs of this class that depart before it.
+    /// `own` is the cost of the requests of this class that depart before it.
     fn ahead(&self, index: usize, own: u64) -> u64 {
         let lane = &self.lanes[index];
         let first = if lane.queue.is_empty() {
@@ -347,10 +353,10 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         } else {
             lane.first.0
         };
-        let tag = first + lane.span(own);
+        let tag = first + lane.cost_in_tags(own);
         let others = self.lanes.iter().enumerate();
         let others = others.filter(|(other, _)| *other != index);
-        own + others.map(|(_, other)| other.through(tag)).sum::<u64>()
+        own + others.map(|(_, other)| other.costs_by(tag)).sum::<u64>()
     }
 
     /// Drops classes that were removed from the file and have no waiters.

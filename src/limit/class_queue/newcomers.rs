@@ -1,4 +1,6 @@
-//! Adversarial arrivals: classes that come and go, with keys that were never seen before.
+//! Property test of adversarial arrivals: classes that come and go, with keys never seen before.
+//!
+//! Each key sends one request. A departure without waiting is charged to its class all the same.
 
 use proptest::prelude::*;
 use testing::config;
@@ -11,6 +13,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 enum Step {
     /// One request each of this number of new keys of a class.
     Join(usize, u32),
+    /// The next waiter departs.
     Take,
     /// A request of a class departs at once if there are no waiters.
     Depart(usize),
@@ -50,7 +53,7 @@ proptest! {
         let class = |(name, weight): (&str, u32)| Class { name: Arc::from(name), weight };
         queue.set_classes(&NAMES.into_iter().zip(weights).map(class).collect::<Vec<_>>());
         let mut waiting: Vec<(usize, ClassPosition)> = Vec::new();
-        // By class: departures of each other class since this one began to wait or last departed.
+        // For each class: departures of each other class since it began to wait or last departed.
         let mut ahead = [[0_u32; 3]; 3];
         let mut keys = 0..;
         for step in steps {
@@ -62,13 +65,17 @@ proptest! {
                 }
                 Step::Take => {
                     let Some(next) = queue.take() else { continue };
-                    let left = next.waiter;
-                    ahead[left] = [0; 3];
-                    for (one, count) in ahead.iter_mut().enumerate().filter(|(one, _)| *one != left) {
-                        count[left] += 1;
-                        let waits = queue.classes().nth(one).is_some_and(|(_, depth)| depth > 0);
-                        let most = weights[left].div_ceil(weights[one]) + 2;
-                        prop_assert!(!waits || count[left] <= most, "{left} before {one}: {count:?} of {weights:?}");
+                    let departed = next.waiter;
+                    ahead[departed] = [0; 3];
+                    for (class, count) in ahead.iter_mut().enumerate() {
+                        if class == departed {
+                            continue;
+                        }
+                        count[departed] += 1;
+                        let waits = queue.classes().nth(class).is_some_and(|(_, depth)| depth > 0);
+                        let most = weights[departed].div_ceil(weights[class]) + 2;
+                        let is_fair = !waits || count[departed] <= most;
+                        prop_assert!(is_fair, "{departed} before {class}: {count:?} of {weights:?}");
                     }
                 }
                 Step::Depart(class) => {

@@ -1,4 +1,8 @@
-//! Keys of a queue that are shared between gateways, and the part of their weight that counts here.
+//! Sharing of a queue's classes and keys between gateways that have a common origin.
+//!
+//! A class or a key that waits at several gateways has a part of its weight at each, so that it
+//! gets as much as at one gateway. To *name* a key is to report its hash and weight to the other
+//! gateways.
 
 use std::hash::Hash;
 
@@ -6,9 +10,7 @@ use super::{ClassQueue, STEPS};
 use crate::fair_queue::{FairQueue, Naming, Tag};
 use crate::to_whole;
 
-/// Upper bound of the keys that are reported to other gateways, the heaviest first.
-///
-/// The classes have equal parts of it.
+/// Upper bound of the keys that are named, the heaviest first. Each class may name an equal part.
 const MAX_NAMED: usize = 1000;
 
 impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
@@ -27,10 +29,10 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         }
     }
 
-    /// Records changes of the waiting keys from now on; `None` stops it.
+    /// Starts to record the changes of the waiting keys, for reports; `None` stops it.
     ///
-    /// `name` hashes a key, at all gateways alike. At first all keys count in full, and each
-    /// waiting key is a change.
+    /// `name` returns the hash of a key, which is the same at all gateways. At first all keys count
+    /// with their full weight, and each waiting key is a change.
     pub fn name_keys(&mut self, name: Option<fn(&K) -> u64>) {
         let max_keys = MAX_NAMED.div_ceil(self.named);
         for (index, lane) in self.lanes.iter_mut().enumerate() {

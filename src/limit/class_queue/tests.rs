@@ -1,10 +1,14 @@
 //! Tests of the queue of classes.
+//!
+//! Classes share one stream of departures by their weights, and keys share within their class. A
+//! [`Share`] is a class, a key, and the weight of the key.
 
 use proptest::prelude::*;
 use testing::config;
 
 use super::*;
 
+/// Returns a queue with these classes: name and weight.
 fn queue(classes: &[(&str, u32)]) -> ClassQueue<char, usize> {
     let mut queue = ClassQueue::default();
     queue.set_classes(&named(classes));
@@ -26,12 +30,14 @@ fn share(class: &str, key: char) -> Share<char> {
     }
 }
 
+/// Adds `count` waiters of cost 1.
 fn join(queue: &mut ClassQueue<char, usize>, share: &Share<char>, count: usize) {
     for nth in 0..count {
         queue.join(share, 1, nth);
     }
 }
 
+/// Takes up to `most` waiters. Returns their keys in order.
 fn take(queue: &mut ClassQueue<char, usize>, most: usize) -> String {
     let taken = std::iter::from_fn(|| queue.take());
     taken.take(most).map(|next| next.key).collect()
@@ -48,12 +54,12 @@ fn keys_share_within_their_class() {
     join(&mut queue, &share("a", 'h'), 20);
     join(&mut queue, &share("b", 'x'), 40);
     let taken = take(&mut queue, 40);
-    let count = |key| taken.chars().filter(|it| *it == key).count();
+    let count = |key: char| taken.matches(key).count();
     assert_eq!((count('g'), count('h'), count('x')), (15, 5, 20));
 }
 
 #[test]
-fn a_class_that_is_not_there_is_the_first() {
+fn an_unknown_class_stands_for_the_first_one() {
     let mut queue = queue(&[("a", 3), ("b", 1)]);
     join(&mut queue, &share("gone", 'x'), 3);
     let depths: Vec<usize> = queue.classes().map(|(_, depth)| depth).collect();
@@ -81,15 +87,13 @@ fn waiters_of_a_removed_class_stay_in_it() {
 
 #[test]
 fn a_lone_flood_takes_half_of_the_room() {
+    // Lets each key join until no key has room. Returns the number of waiters of each key.
     let fill = |keys: &str| {
         let mut queue = ClassQueue::default();
-        let mut is_full = false;
-        while !std::mem::replace(&mut is_full, true) {
-            for key in keys.chars() {
-                if queue.has_room(&key, Some(usize::MAX), 1000) {
-                    queue.join(&Share::of(key), 1, 0);
-                    is_full = false;
-                }
+        // No key can join more often than 1000 times.
+        for key in keys.chars().cycle().take(1000 * keys.len()) {
+            if queue.has_room(&key, Some(usize::MAX), 1000) {
+                queue.join(&Share::of(key), 1, 0);
             }
         }
         let depth = |key: char| queue.depth(&key);
@@ -111,6 +115,7 @@ fn all_keys_are_seen_and_all_can_be_cleared() {
     join(&mut queue, &share("b", 'x'), 1);
     join(&mut queue, &share("b", 'y'), 3);
     let (mut seen, mut next) = (Vec::new(), Some((0, 0)));
+    // One step at a time.
     while let Some(from) = next {
         next = queue.depths(from, 1, |key, depth| seen.push((*key, depth)));
     }
@@ -121,7 +126,7 @@ fn all_keys_are_seen_and_all_can_be_cleared() {
 }
 
 #[test]
-fn a_departure_that_need_not_wait_is_charged_to_its_class_and_key() {
+fn a_departure_without_waiting_is_charged_to_its_class_and_key() {
     let mut queue = queue(&[("a", 1), ("b", 1)]);
     queue.depart(&share("a", 'x'), 4);
     join(&mut queue, &share("a", 'x'), 3);
@@ -137,7 +142,7 @@ fn a_departure_that_need_not_wait_is_charged_to_its_class_and_key() {
 }
 
 #[test]
-fn a_class_that_empties_keeps_what_its_key_had_until_others_had_as_much() {
+fn a_class_without_waiters_keeps_its_charges_until_other_classes_had_as_much() {
     let mut queue = queue(&[("a", 1), ("b", 1)]);
     join(&mut queue, &share("b", 'z'), 100);
     queue.join(&share("a", 'x'), 8, 0);
@@ -210,36 +215,24 @@ proptest! {
         let (own, all) = (weights[class], weights.iter().sum::<u32>());
         let keys = 4;
         let most = ahead + u64::from(keys * all / own) + 2;
-        prop_assert!((ahead..=most).contains(&predicted), "{} told, {} were ahead", predicted, ahead);
+        prop_assert!((ahead..=most).contains(&predicted), "{predicted} predicted, {ahead} ahead");
     }
 }
 
 /// Where gateways share an origin, a class has only a part of its weight at each.
 #[test]
 fn a_part_of_a_weight_counts_as_a_weight_of_its_own() {
-    let classes = [("a", 4), ("b", 1)].map(|(name, weight)| Class {
-        name: name.into(),
-        weight,
-    });
-    let mut queue = ClassQueue::<char, u32>::default();
-    queue.set_classes(&classes);
-    queue.set_parts(&[(classes[1].hash(), 0.25)]);
-    for class in &classes {
-        let share = Share {
-            class: class.name.clone(),
-            ..Share::of(class.name.chars().next().unwrap())
-        };
-        for number in 0..200 {
-            queue.join(&share, 1, number);
-        }
+    let mut queue = queue(&[("a", 4), ("b", 1)]);
+    queue.set_parts(&[(named(&[("b", 1)])[0].hash(), 0.25)]);
+    for (class, key) in [("a", 'a'), ("b", 'b')] {
+        let share = share(class, key);
+        join(&mut queue, &share, 200);
         assert!(queue.ahead_of_new(&share) >= 200);
     }
-    let left: Vec<char> = (0..170).map(|_| queue.take().unwrap().key).collect();
-    let of_b = left.iter().filter(|key| **key == 'b').count();
+    let of_b = take(&mut queue, 170).matches('b').count();
     assert!((9..=11).contains(&of_b), "{of_b} of 170, not 10: 16 to 1");
     // The whole weight counts again.
     queue.set_parts(&[]);
-    let left: Vec<char> = (0..50).map(|_| queue.take().unwrap().key).collect();
-    let of_b = left.iter().filter(|key| **key == 'b').count();
+    let of_b = take(&mut queue, 50).matches('b').count();
     assert!((8..=11).contains(&of_b), "{of_b} of 50, not 10");
 }

@@ -1,4 +1,7 @@
 //! Ends of the flows of a queue: from its end on, a flow has no departures.
+//!
+//! A *flow* is a key in the queue. A *tag* is an instant in the order of departures. The *end* of a
+//! flow is the tag behind its last waiter. Weights and costs are sums in the units of `weights`.
 
 use std::collections::BTreeMap;
 
@@ -37,14 +40,15 @@ impl Ends {
         }
     }
 
-    /// Returns the whole costs from the ends of these flows through `tag`, in [`COST_IN_SUMS`].
+    /// Returns the costs that flows would have from their ends up to `tag`, with endless waiters.
     ///
-    /// [`Lines::begun`](super::lines::Lines::begun) counts these costs, although the flows have no
-    /// waiters for them.
-    pub(super) fn through(&self, tag: Tag) -> u128 {
+    /// In units of [`COST_IN_SUMS`]. [`Lines::costs_to`](super::lines::Lines::costs_to) counts
+    /// these costs, although there are no waiters for them.
+    pub(super) fn costs_to(&self, tag: Tag) -> u128 {
         let costs = |(end, flows): (&Tag, &Flows)| {
-            let span = tag_in_sums(tag) - tag_in_sums(*end);
-            u128::from(flows.weight) * span + u128::from(flows.count) * COST_IN_SUMS
+            let distance = tag_in_sums(tag) - tag_in_sums(*end);
+            // A departure at the end itself counts, too.
+            u128::from(flows.weight) * distance + u128::from(flows.count) * COST_IN_SUMS
         };
         self.0.range(..=tag).map(costs).sum()
     }

@@ -1,6 +1,8 @@
 //! Tags behind the first waiters of all flows.
 //!
-//! The smallest one bounds how far a departure raises the tag of newcomers.
+//! A *flow* is a key in the queue. A *tag* is an instant in the order of departures. A newcomer is
+//! placed behind the first waiter of each waiting key, so the smallest of these tags bounds how far
+//! a departure raises the tag of newcomers.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,8 @@
-//! Order of the flows of a fair queue.
+//! Order of the flows of a fair queue, by tag.
+//!
+//! A *flow* is a key in the queue. Its *tag* is its instant in the order of departures: the
+//! smallest departs next. The *tag number* counts how often tags were set: of equal tags, the one
+//! that was set first departs first. A *line* has all flows with one tag.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +16,7 @@ use crate::chain::{Chain, Nodes};
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     by_tag: BTreeMap<Tag, Line>,
+    /// Number of flows.
     flows: usize,
     /// Sum of the weights of all flows, in units of `SUM_UNIT`.
     weight: u64,
@@ -20,9 +25,9 @@ pub(super) struct Lines {
 /// Flows with the same tag.
 #[derive(Debug, Default)]
 struct Line {
-    /// Flows that were added in the order in which their tags were set.
+    /// Flows that were added in the order of their tag numbers, which is nearly always so.
     flows: Chain,
-    /// Flows that were added after a flow whose tag was set later, by the value of `tag_count`.
+    /// Index of each flow that was added after a flow with a larger tag number, by tag number.
     late: BTreeMap<u64, u32>,
     /// Sum of the weights of these flows, in units of `SUM_UNIT`.
     weight: u64,
@@ -49,9 +54,9 @@ impl Lines {
     pub fn first<K>(&self, flows: &Nodes<Flow<K>>) -> Option<u32> {
         let line = self.by_tag.first_key_value()?.1;
         let first = line.flows.first();
+        let is_earlier = |number: u64| first.is_none_or(|first| number < flows[first].tag_number);
         let late = line.late.first_key_value();
-        let late =
-            late.filter(|(number, _)| first.is_none_or(|first| **number < flows[first].tag_number));
+        let late = late.filter(|(number, _)| is_earlier(**number));
         late.map(|(_, index)| *index).or(first)
     }
 
@@ -63,17 +68,11 @@ impl Lines {
 
     /// Adds a flow to the line of its tag. It must be in no line.
     pub fn push<K>(&mut self, flows: &mut Nodes<Flow<K>>, index: u32) {
-        let (tag, number, weight) = (
-            flows[index].tag,
-            flows[index].tag_number,
-            flows[index].weight_in_sums(),
-        );
-        let line = self.by_tag.entry(tag).or_default();
-        if line
-            .flows
-            .last()
-            .is_some_and(|last| number < flows[last].tag_number)
-        {
+        let flow = &flows[index];
+        let (number, weight) = (flow.tag_number, flow.weight_in_sums());
+        let line = self.by_tag.entry(flow.tag).or_default();
+        let last = line.flows.last();
+        if last.is_some_and(|last| number < flows[last].tag_number) {
             line.late.insert(number, index);
         } else {
             line.flows.push(flows, index);
@@ -100,13 +99,14 @@ impl Lines {
         self.weight -= u64::from(weight);
     }
 
-    /// Returns the whole costs from the tags of these flows through `tag`, in [`COST_IN_SUMS`].
+    /// Returns the costs that depart from the tags of these flows up to `tag`.
     ///
-    /// Assumes that no flow ever runs out of waiters.
-    pub fn begun(&self, tag: Tag) -> u128 {
+    /// In units of [`COST_IN_SUMS`]. Assumes that no flow ever runs out of waiters.
+    pub fn costs_to(&self, tag: Tag) -> u128 {
         let costs = |(start, line): (&Tag, &Line)| {
-            let span = tag_in_sums(tag) - tag_in_sums(*start);
-            u128::from(line.weight) * span + line.len() as u128 * COST_IN_SUMS
+            let distance = tag_in_sums(tag) - tag_in_sums(*start);
+            // A departure at the tag of the flow itself counts, too.
+            u128::from(line.weight) * distance + line.len() as u128 * COST_IN_SUMS
         };
         self.by_tag.range(..=tag).map(costs).sum()
     }

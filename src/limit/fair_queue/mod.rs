@@ -1,7 +1,8 @@
 //! One queue in front of an origin, shared fairly between keys.
 //!
-//! Start-time fair queueing (Goyal, Vin and Cheng, 1996) with another rule for newcomers, FIFO
-//! within a key.
+//! A *flow* is a key in the queue. A *tag* is its virtual start time, which decides the order of
+//! departures. The rules are start-time fair queueing (Goyal, Vin and Cheng, 1996), with another
+//! rule for newcomers. Within a key, the order is first in, first out.
 //! - The smallest tag departs next; of equal tags, the one that was set first. `v` is the tag of
 //!   the last departure.
 //! - The end of a departure is its tag plus `cost / weight`. It becomes the next tag of its key at
@@ -22,6 +23,9 @@
 //! Two keys of equal weight that both wait never differ by more than one departure. A key alone
 //! gets the whole rate. Idle time earns no credit. A request that need not wait
 //! [departs](FairQueue::depart) by the same rule.
+//!
+//! Files: `lines` sorts the flows, `heads` and `ends` keep sums over them, `work_time` computes
+//! `w`, `weights` changes weights, `named_keys` reports keys to other gateways.
 
 mod ends;
 mod heads;
@@ -66,20 +70,21 @@ const MAX_RESTING: usize = 10_000;
 /// Upper bound of the keys that one call forgets. A call adds at most one.
 const FORGOTTEN_AT_ONCE: usize = 2;
 
-/// Memory for more keys than this is freed once no key is left.
-const FEW: usize = 1024;
+/// Once no key is left, the memory is freed if there is room for more keys than this.
+const MAX_KEPT_CAPACITY: usize = 1024;
 
-/// Waiters of an origin, by key.
+/// Waiters of an origin, by key. `K` is a key, and `W` a waiter.
 #[derive(Debug)]
 pub struct FairQueue<K, W> {
     flows: Nodes<Flow<K>>,
+    /// Index of the flow of each key.
     by_key: HashMap<K, u32>,
     waiters: Nodes<QueuedWaiter<W>>,
     /// Flows with waiters, by tag.
     ready: Lines,
     /// Flows without waiters whose last departure still counts, by the end of that departure.
     resting: Lines,
-    /// Ends of the first waiters of all flows.
+    /// Tags behind the first waiters of all flows.
     heads: Heads,
     /// `v`: the tag of the last departure.
     now: Tag,
@@ -88,14 +93,16 @@ pub struct FairQueue<K, W> {
     work_time: WorkTime,
     /// Number of times that a tag was set.
     tag_count: u64,
+    /// Number of waiters.
     waiting: usize,
     /// Sum of the costs of all waiters.
     costs: u64,
     /// Sum of the weights of all keys with waiters.
     weights: u64,
     next_ticket: u64,
+    /// Tags behind the last waiters of all flows.
     ends: Ends,
-    /// State of the keys as published to other gateways; `None` while they are not published.
+    /// Keys as reported to other gateways; `None` while they are not reported.
     named: Option<Box<NamedKeys<K>>>,
 }
 
@@ -108,7 +115,8 @@ struct Flow<K> {
     ///
     /// A cost here is multiplied by this number.
     gateways: NonZeroU16,
-    /// Whether the tag is that of a newcomer that costs more than 1.
+    /// Whether the tag was set by the work time: the key was a newcomer, and its request cost more
+    /// than 1.
     is_costly: bool,
     /// Tag of the first waiter; without waiters, the end of the last departure.
     tag: Tag,
@@ -120,12 +128,15 @@ struct Flow<K> {
     end: Tag,
     /// Tag behind the first waiter, as in [`Heads`]; 0 without waiters.
     head: Tag,
+    /// Waiters of the key, in the order in which they depart.
     waiters: Chain,
 }
 
 #[derive(Debug)]
 struct QueuedWaiter<W> {
+    /// Number of its join. It tells a position of a waiter that has left from a later one.
     ticket: u64,
+    /// Index of its flow.
     flow: u32,
     cost: u32,
     waiter: W,
@@ -266,8 +277,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
 
     /// Makes all keys newcomers: earlier departures no longer count. There must be no waiters.
     ///
-    /// The tag of the last departure passes all other tags. Later calls forget the keys, a few in
-    /// each call.
+    /// For this, `v` becomes larger than all tags. Later calls remove the keys, a few in each call.
     pub fn restart(&mut self) {
         debug_assert!(self.is_empty(), "waiters have tags");
         if self.resting.len() > 0 {
@@ -294,6 +304,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiting -= 1;
         self.costs -= u64::from(departed.cost);
         self.set_head(index, 0);
+        // The head of this key is not among them. Without other waiting keys, `u` rises to `v`.
         let reached = self.heads.first().map_or(tag, |first| end.min(first));
         self.newcomers = self.newcomers.max(reached);
         self.clear_costly(index);
@@ -363,6 +374,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         (waiting.ticket == at.ticket).then_some(waiting.flow)
     }
 
+    /// Returns the flow of a key, or `None` if the key is unknown.
     fn flow(&self, key: &K) -> Option<&Flow<K>> {
         let index = self.by_key.get(key)?;
         self.flows.get(*index)
@@ -391,7 +403,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         index
     }
 
-    /// Prepares a key without waiters for its first waiter.
+    /// Prepares a key without waiters for its first waiter, which costs `cost`.
     fn begin_waiting(&mut self, index: u32, cost: u32) {
         self.resting.remove(&mut self.flows, index);
         self.tag_newcomer(index, cost);
@@ -423,6 +435,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.set_tag(index, tag);
     }
 
+    /// Records that the tag of a key is no longer one that was set by the work time.
     fn clear_costly(&mut self, index: u32) {
         if std::mem::take(&mut self.flows[index].is_costly) {
             self.work_time.costly -= 1;
@@ -449,7 +462,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// Updates the tag behind the first waiter of a key.
     fn update_head(&mut self, index: u32) {
         let flow = &self.flows[index];
-        let first = flow.waiters.first().and_then(|it| self.waiters.get(it));
+        let first = flow.waiters.first().and_then(|slot| self.waiters.get(slot));
         let head = first.map_or(0, |first| flow.tag + flow.cost_in_tags(first.cost));
         self.set_head(index, head);
     }
@@ -459,7 +472,9 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.heads.replace(before, head);
     }
 
-    /// Forgets keys whose last departure no longer counts, and keys beyond [`MAX_RESTING`].
+    /// Removes a few keys whose last departure no longer counts, or that exceed [`MAX_RESTING`].
+    ///
+    /// Frees all memory once the last key is removed.
     fn forget(&mut self) {
         for _ in 0..FORGOTTEN_AT_ONCE {
             let Some(index) = self.resting.first(&self.flows) else {
@@ -479,7 +494,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiters.clear();
         if self.resting.len() == 0 {
             self.flows.clear();
-            if self.by_key.capacity() > FEW {
+            if self.by_key.capacity() > MAX_KEPT_CAPACITY {
                 self.by_key = HashMap::new();
             }
             (self.now, self.newcomers, self.tag_count) = (0, 0, 0);

@@ -1,4 +1,8 @@
 //! Waiting keys of a queue, as reported to the store that gateways share.
+//!
+//! The *name* of a key is its hash, which is the same at all gateways. A *named* key is one of the
+//! heaviest waiting keys, which are reported one by one. Each *claim* (a query to the store) takes
+//! the changes since the last one. A *flow* is the index of a key in its queue.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU16;
@@ -27,8 +31,8 @@ pub(crate) struct Naming<K> {
 
 /// Waiting keys of a queue, the named keys, and the weights that the store knows.
 ///
-/// The heaviest waiting keys are named. Of equal weight, the keys with the highest names are named,
-/// so that all gateways name the same keys.
+/// Of keys with equal weight, the ones with the highest names are named, so that all gateways name
+/// the same keys.
 #[derive(Debug)]
 pub(crate) struct NamedKeys<K> {
     naming: Naming<K>,
@@ -48,7 +52,7 @@ pub(crate) struct NamedKeys<K> {
     sent: Vec<(u64, u32)>,
     /// Name from which the next changes are taken, so that all keys are reported in rotation.
     next: u64,
-    /// Whether no key is named for now.
+    /// Whether keys are reported as if none waited, because none can depart.
     is_hidden: bool,
 }
 
@@ -81,6 +85,7 @@ impl<K> NamedKeys<K> {
     ///
     /// Returns the last known number of gateways at which it waits.
     pub(super) fn began(&mut self, flow: u32, key: &K, weight: u32) -> NonZeroU16 {
+        // The same key has another name in each class.
         let class = u64::from(self.naming.class).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let name = (self.naming.name)(key) ^ class;
         self.waiting.insert(flow, (weight, name));
@@ -116,6 +121,8 @@ impl<K> NamedKeys<K> {
         self.changed.extend(named.iter().map(|(_, name)| *name));
     }
 
+    /// Names a waiting key. If too many keys are named then, the lightest one is not named any
+    /// more.
     fn add(&mut self, weight: u32, name: u64) {
         self.named.insert((weight, name));
         self.changed.insert(name);
@@ -127,6 +134,7 @@ impl<K> NamedKeys<K> {
         }
     }
 
+    /// Removes a waiting key. If it was named, the heaviest of the others is named instead.
     fn remove(&mut self, weight: u32, name: u64) {
         if self.others.remove(&(weight, name)) || !self.named.remove(&(weight, name)) {
             return;
@@ -138,7 +146,7 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// Names no key while `is_hidden`, because none of them can depart.
+    /// Reports the keys as if none waited while `is_hidden`, because none of them can depart.
     pub(crate) fn hide(&mut self, is_hidden: bool) {
         if std::mem::replace(&mut self.is_hidden, is_hidden) != is_hidden {
             self.changed
@@ -146,7 +154,7 @@ impl<K> NamedKeys<K> {
         }
     }
 
-    /// Returns the weight of a named key, or 0 if the key is not named.
+    /// Returns the weight to report for a key: 0 if it is not named, or if keys are hidden.
     fn weight(&self, name: u64) -> u32 {
         let flow = self.flows.get(&name).filter(|_| !self.is_hidden);
         let waiting = flow.and_then(|flow| self.waiting.get(flow));

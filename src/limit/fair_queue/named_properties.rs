@@ -1,4 +1,6 @@
-//! Properties of the keys that are named to other gateways.
+//! Properties of the *named* keys: the heaviest waiting keys, which are reported to other gateways.
+//!
+//! A *claim* reports changes to the store that gateways share.
 
 use std::collections::BTreeMap;
 
@@ -13,35 +15,45 @@ const MAX_NAMED: usize = 4;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Begin {
-        key: u8,
-        weight: u32,
-    },
-    Weigh {
-        key: u8,
-        weight: u32,
-    },
-    End {
-        key: u8,
-    },
-    Claim {
-        most: usize,
-        ran: bool,
-        answered: bool,
-    },
+    /// A key begins to wait with a weight.
+    Begin(u8, u32),
+    /// A waiting key gets another weight.
+    Weigh(u8, u32),
+    /// A key waits no longer.
+    End(u8),
+    /// A claim reports up to `limit` changes.
+    Claim { limit: usize, fate: Fate },
+    /// Whether keys are reported as if none waited.
     Hide(bool),
+    /// The store knows no key any more, and says so.
     StoreForgets,
+    /// The store has lost news of the keys, and says so.
     NewsAreLost,
+}
+
+/// Outcome of a claim.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    /// The claim does not reach the store.
+    Lost,
+    /// The store applies it, but the reply is lost.
+    Applied,
+    /// The store applies it and replies.
+    Answered,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let key = 0..KEYS;
+    let fate = prop_oneof![
+        1 => Just(Fate::Lost),
+        1 => Just(Fate::Applied),
+        2 => Just(Fate::Answered),
+    ];
     prop_oneof![
-        6 => (key.clone(), 1..4_u32).prop_map(|(key, weight)| Step::Begin { key, weight }),
-        2 => (key.clone(), 1..4_u32).prop_map(|(key, weight)| Step::Weigh { key, weight }),
-        4 => key.prop_map(|key| Step::End { key }),
-        4 => (1..6_usize, any::<bool>(), any::<bool>())
-            .prop_map(|(most, ran, answered)| Step::Claim { most, ran: ran || answered, answered }),
+        6 => (key.clone(), 1..4_u32).prop_map(|(key, weight)| Step::Begin(key, weight)),
+        2 => (key.clone(), 1..4_u32).prop_map(|(key, weight)| Step::Weigh(key, weight)),
+        4 => key.prop_map(Step::End),
+        4 => (1..6_usize, fate).prop_map(|(limit, fate)| Step::Claim { limit, fate }),
         1 => any::<bool>().prop_map(Step::Hide),
         1 => Just(Step::StoreForgets),
         1 => Just(Step::NewsAreLost),
@@ -50,14 +62,11 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Returns the heaviest keys, and of equal weight the ones with the highest names.
 fn heaviest(waiting: &BTreeMap<u8, u32>) -> BTreeMap<u64, u32> {
-    let mut all: Vec<(u32, u64)> = waiting
-        .iter()
-        .map(|(key, weight)| (*weight, u64::from(*key)))
-        .collect();
+    let by_weight = |(key, weight): (&u8, &u32)| (*weight, u64::from(*key));
+    let mut all: Vec<_> = waiting.iter().map(by_weight).collect();
     all.sort_unstable();
-    all.reverse();
-    all.truncate(MAX_NAMED);
-    all.into_iter().map(|(weight, key)| (key, weight)).collect()
+    let heaviest = all.into_iter().rev().take(MAX_NAMED);
+    heaviest.map(|(weight, key)| (key, weight)).collect()
 }
 
 proptest! {
@@ -70,37 +79,36 @@ proptest! {
     ) {
         let naming = Naming { name: |key: &u8| u64::from(*key), class: 0, max_keys: MAX_NAMED };
         let mut keys = NamedKeys::new(naming);
+        // Weights of the waiting keys, and of the keys that the store knows.
         let (mut waiting, mut store) = (BTreeMap::new(), BTreeMap::<u64, u32>::new());
         let mut is_hidden = false;
-        let settle = [Step::Claim { most: 2 * usize::from(KEYS), ran: true, answered: true }];
-        for step in steps.iter().chain(settle.iter()) {
-            match *step {
-                Step::Begin { key, weight } if !waiting.contains_key(&key) => {
+        let last = Step::Claim { limit: 2 * usize::from(KEYS), fate: Fate::Answered };
+        for step in steps.into_iter().chain([last]) {
+            match step {
+                Step::Begin(key, weight) if !waiting.contains_key(&key) => {
                     waiting.insert(key, weight);
                     keys.began(key.into(), &key, weight);
                 }
-                Step::Weigh { key, weight } if waiting.contains_key(&key) => {
+                Step::Weigh(key, weight) if waiting.contains_key(&key) => {
                     waiting.insert(key, weight);
                     keys.set_weight(key.into(), weight);
                 }
-                Step::End { key } => {
+                Step::End(key) => {
                     waiting.remove(&key);
                     keys.ended(key.into());
                 }
-                Step::Claim { most, ran, answered } => {
+                Step::Claim { limit, fate } => {
                     let mut changes = Vec::new();
-                    keys.take_changes(most, &mut changes);
-                    prop_assert!(changes.len() <= most);
-                    for change in changes.iter().filter(|_| ran) {
+                    keys.take_changes(limit, &mut changes);
+                    prop_assert!(changes.len() <= limit);
+                    for change in changes.iter().filter(|_| fate != Fate::Lost) {
                         store.remove(&change.key);
                         if change.weight > 0 {
                             store.insert(change.key, change.weight);
                         }
                     }
-                    if answered {
+                    if fate == Fate::Answered {
                         keys.record_applied();
-                        let mut none = Vec::new();
-                        keys.take_changes(0, &mut none);
                     } else {
                         keys.unanswered();
                     }
@@ -128,7 +136,8 @@ proptest! {
     /// Keys that count in parts depart by these parts, and predictions take them into account.
     #[test]
     #[allow(clippy::cast_precision_loss)]
-    fn turns_are_by_the_parts_that_count_here(
+    fn departures_are_by_the_parts_of_weights_that_count_here(
+        // Weight of each key, and the number of gateways at which it waits.
         keys in prop::collection::vec((1..=8_u32, 1..=20_u16), 2..6),
     ) {
         let mut queue = FairQueue::<u8, ()>::default();
@@ -163,8 +172,8 @@ proptest! {
         let others = others.map(|(part, left)| {
             (own * part / parts[0]).min(f64::from(2000 - left))
         });
-        let (said, due) = (queue.ahead_of_new(&0) as f64, own + others.sum::<f64>());
+        let (predicted, due) = (queue.ahead_of_new(&0) as f64, own + others.sum::<f64>());
         let slack = keys.len() as f64 + 3.0 * (all / parts[0]) + due * 1e-3;
-        prop_assert!((said - due).abs() <= slack, "{} for {}", said, due);
+        prop_assert!((predicted - due).abs() <= slack, "{predicted} for {due}");
     }
 }

@@ -1,4 +1,7 @@
-//! Adversarial arrivals: keys that are new, come back, cost much or disconnect.
+//! Property tests of adversarial arrivals: keys that are new, come back, cost much or disconnect.
+//!
+//! In a *round* each waiting key departs once. A *first* request is one whose key had no waiter
+//! when it joined.
 
 use std::collections::HashMap;
 
@@ -12,30 +15,25 @@ const KNOWN: u32 = 4;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Request of a key that comes back.
-    Join {
-        key: u32,
-        cost: u32,
-    },
+    /// A request of this key, which comes back, with this cost.
+    Join(u32, u32),
     /// One request each of this number of new keys.
     Newcomers(u32),
+    /// The next waiter departs.
     Take,
-    /// A request departs at once if there are no waiters.
-    Depart {
-        key: u32,
-        cost: u32,
-    },
+    /// A request of this key and cost departs at once, if there are no waiters.
+    Depart(u32, u32),
     /// The client of a waiter disconnects.
     Leave(proptest::sample::Index),
 }
 
-fn step(most: u32) -> impl Strategy<Value = Step> {
-    let known = (0..KNOWN, 1..=most);
+fn step(max_cost: u32) -> impl Strategy<Value = Step> {
+    let known = (0..KNOWN, 1..=max_cost);
     prop_oneof![
-        3 => known.clone().prop_map(|(key, cost)| Step::Join { key, cost }),
+        3 => known.clone().prop_map(|(key, cost)| Step::Join(key, cost)),
         3 => (1..4_u32).prop_map(Step::Newcomers),
         6 => Just(Step::Take),
-        1 => known.prop_map(|(key, cost)| Step::Depart { key, cost }),
+        1 => known.prop_map(|(key, cost)| Step::Depart(key, cost)),
         1 => any::<proptest::sample::Index>().prop_map(Step::Leave),
     ]
 }
@@ -52,28 +50,23 @@ struct First {
     departures: u64,
 }
 
+/// A queue, and what a test has to know of its waiters.
+#[derive(Default)]
 struct Scene {
     queue: FairQueue<u32, u64>,
+    /// Number, key and position of each waiter.
     waiting: Vec<(u64, u32, Position)>,
+    /// By number of the waiter.
     firsts: HashMap<u64, First>,
-    next_key: u32,
+    /// Number of new keys so far.
+    new_keys: u32,
     next_waiter: u64,
     /// Largest number of keys that waited at the same time.
     most_keys: u64,
 }
 
 impl Scene {
-    fn new() -> Self {
-        Self {
-            queue: FairQueue::default(),
-            waiting: Vec::new(),
-            firsts: HashMap::new(),
-            next_key: KNOWN,
-            next_waiter: 0,
-            most_keys: 0,
-        }
-    }
-
+    /// Returns the waiting keys, each with a count of 0.
     fn keys(&self) -> HashMap<u32, u32> {
         self.waiting.iter().map(|(_, key, _)| (*key, 0)).collect()
     }
@@ -112,15 +105,15 @@ impl Scene {
 
     fn step(&mut self, step: &Step) -> Option<First> {
         match step {
-            Step::Join { key, cost } => self.join(*key, *cost),
+            Step::Join(key, cost) => self.join(*key, *cost),
             Step::Newcomers(count) => {
                 for _ in 0..*count {
-                    self.join(self.next_key, 1);
-                    self.next_key += 1;
+                    self.join(KNOWN + self.new_keys, 1);
+                    self.new_keys += 1;
                 }
             }
             Step::Take => return self.take(),
-            Step::Depart { key, cost } => {
+            Step::Depart(key, cost) => {
                 if self.queue.is_empty() {
                     self.queue.depart(key, 1, *cost);
                 }
@@ -148,7 +141,7 @@ proptest! {
     fn a_key_waits_for_one_request_of_each_other_key_whoever_comes(
         steps in prop::collection::vec(step(1), 1..400),
     ) {
-        let mut scene = Scene::new();
+        let mut scene = Scene::default();
         for step in steps.iter().chain(&vec![Step::Take; 400]) {
             let Some(left) = scene.step(step) else {
                 continue;
@@ -164,9 +157,10 @@ proptest! {
     fn a_key_that_has_cost_much_waits_for_as_many_rounds_whoever_comes(
         steps in prop::collection::vec(step(5), 1..400),
     ) {
-        let mut scene = Scene::new();
+        let mut scene = Scene::default();
         for step in &steps {
             if let Some(left) = scene.step(step) {
+                // The largest cost, and two rounds of tolerance.
                 let rounds = 5 + 2;
                 prop_assert!(left.departures <= rounds * scene.most_keys, "{:?}", left);
             }

@@ -1,36 +1,39 @@
 //! Tests of the fair queue.
+//!
+//! Each key has a *flow*: its waiters, and a *tag*, which is a place in the order of departures. A
+//! departure moves the tag of its key by its cost. The flow of a key without waiters *rests*, until
+//! its last departure counts no longer.
 
 use super::*;
 
+/// Takes all waiters. Returns their keys in order.
 fn take_all(queue: &mut FairQueue<char, u32>) -> String {
     std::iter::from_fn(|| queue.take().map(|next| next.key)).collect()
 }
 
-/// Adds this number of waiters of a key.
-fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) -> Vec<Position> {
-    (0..times)
-        .map(|nth| queue.join(&key, weight, 1, nth))
-        .collect()
+/// Adds `count` waiters of a key.
+fn join(queue: &mut FairQueue<char, u32>, key: char, count: u32) -> Vec<Position> {
+    (0..count).map(|nth| queue.join(&key, 1, 1, nth)).collect()
 }
 
 #[test]
 fn a_waiter_that_leaves_makes_room_and_its_position_is_valid_once() {
     let mut queue = FairQueue::default();
-    let positions = join(&mut queue, 'a', 1, 3);
-    join(&mut queue, 'b', 1, 2);
+    let positions = join(&mut queue, 'a', 3);
+    join(&mut queue, 'b', 2);
     assert_eq!(queue.leave(positions[1]), Some(1));
     assert_eq!(queue.leave(positions[1]), None);
     assert_eq!((queue.len(), queue.depth(&'a')), (4, 2));
     assert_eq!(take_all(&mut queue), "abab");
     assert_eq!(queue.leave(positions[0]), None);
-    let again = join(&mut queue, 'c', 1, 1);
-    assert_eq!(queue.leave(positions[2]), None, "a place of long ago");
+    let again = join(&mut queue, 'c', 1);
+    assert_eq!(queue.leave(positions[2]), None, "an earlier waiter's");
     assert_eq!(queue.leave(again[0]), Some(0));
     assert!(queue.is_empty());
 }
 
 #[test]
-fn what_lies_behind_the_last_departure_is_forgotten() {
+fn keys_whose_departures_no_longer_count_are_forgotten_a_few_in_each_call() {
     let mut queue = FairQueue::<u32, ()>::default();
     // An idle gate begins anew before each departure.
     for key in 0..1000 {
@@ -57,14 +60,14 @@ fn what_lies_behind_the_last_departure_is_forgotten() {
         calls += 1;
     }
     assert!(calls as usize <= many / 2, "{calls}");
-    assert!(queue.by_key.capacity() <= FEW, "the memory is given back");
+    assert!(queue.by_key.capacity() <= MAX_KEPT_CAPACITY);
     assert_eq!(queue.now, 0);
 }
 
 #[test]
 fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
     let mut queue = FairQueue::default();
-    let one = queue.join(&0, 1, 1, ());
+    let first = queue.join(&0, 1, 1, ());
     for key in 1..50_000 {
         queue.join(&key, 1, 1, ());
         assert_eq!(queue.take().map(|next| next.key), Some(key - 1));
@@ -72,10 +75,12 @@ fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
     let kept = queue.flows.len();
     assert!(kept <= MAX_RESTING + 2, "{kept}");
     assert_eq!(queue.by_key.len(), kept);
-    assert_eq!(queue.leave(one), None, "it has left");
+    assert_eq!(queue.leave(first), None, "it has left");
 }
 
 /// New keys send four times what departs, and each of their requests disconnects after 300 costs.
+///
+/// Time is the cost that has departed.
 #[test]
 fn known_keys_wait_little_beside_costly_newcomers_that_give_up() {
     const KNOWN: u64 = 6;
@@ -102,10 +107,8 @@ fn known_keys_wait_little_beside_costly_newcomers_that_give_up() {
             }
         }
         let next = queue.take().expect("many wait");
-        if let Some((joins, since)) = usize::try_from(next.key)
-            .ok()
-            .and_then(|key| known.get_mut(key))
-        {
+        let key = usize::try_from(next.key).expect("a small number");
+        if let Some((joins, since)) = known.get_mut(key) {
             waits.push(now - since.take().expect("it waits"));
             *joins = now + 20;
         }

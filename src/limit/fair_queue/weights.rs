@@ -104,7 +104,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.update_head(index);
     }
 
-    /// Starts to name the waiting keys to other gateways; `None` stops it.
+    /// Starts to report the waiting keys to other gateways (to *name* them); `None` stops it.
     pub(crate) fn name_keys(&mut self, naming: Option<Naming<K>>) {
         if let Some(named) = self.named.take() {
             for index in named.waiting() {
@@ -124,12 +124,14 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.named = Some(Box::new(named));
     }
 
-    /// Returns the named keys; `None` if keys are not named.
+    /// Returns the named keys; `None` if keys are not reported.
     pub(crate) fn named(&mut self) -> Option<&mut NamedKeys<K>> {
         self.named.as_deref_mut()
     }
 
-    /// Records that the store has applied the changes that were taken last.
+    /// Records that the store has applied the last reported changes.
+    ///
+    /// A key that is not reported any more counts in full.
     pub(crate) fn record_applied(&mut self) {
         let unnamed = self.named.as_mut().map(|named| named.record_applied());
         for index in unnamed.unwrap_or_default() {

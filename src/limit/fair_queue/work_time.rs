@@ -1,8 +1,9 @@
 //! Work time: the tag that a queue would reach by serving all waiting keys at once, by weight.
 //!
-//! It determines the tag of newcomers with costly requests. A departure advances it by its cost,
-//! divided by the weights of all keys that waited. This is the virtual time of generalized
-//! processor sharing (Parekh and Gallager, 1993).
+//! A *tag* is an instant in the order of departures. The work time determines the tag of newcomers
+//! whose request costs more than 1. A departure advances it by its cost, divided by the weights of
+//! all keys that waited. This is the virtual time of generalized processor sharing (Parekh and
+//! Gallager, 1993).
 
 use super::weights::SUM_UNIT;
 use super::{Tag, UNIT};
@@ -32,11 +33,12 @@ impl WorkTime {
     /// Adds a departure.
     ///
     /// `weights` is the sum of the weights of all keys that waited, in units of [`SUM_UNIT`], and
-    /// `now` the tag of the departure. Departures of keys that received an early tag from the work
-    /// time leave it behind `now`. Once all of these keys have departed, it continues at `now`.
+    /// `now` the tag of the departure. The work time may be behind `now` while keys wait whose tag
+    /// it has set. Once all of them have departed, it is at least `now`.
     pub(super) fn advance(&mut self, cost: u32, weights: u64, now: Tag) {
-        let parts = u128::from(SUM_UNIT);
-        let steps = parts * parts * u128::from(cost) / u128::from(weights.max(1));
+        // One factor converts `weights` to whole weights, the other one the result to steps.
+        let unit = u128::from(SUM_UNIT);
+        let steps = unit * unit * u128::from(cost) / u128::from(weights.max(1));
         self.tag += steps * STEP;
         if self.costly == 0 {
             self.tag = self.tag.max(next_step(now));

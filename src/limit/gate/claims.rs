@@ -1,7 +1,9 @@
 //! Claims of slots of a shared grid: when a gate claims, and its behavior without an answer.
 //!
-//! A *claim* is a query to the store that requests slots and reports the gate's demand. Without an
-//! answer the gate *stands alone*: it has its own schedule, at a part of the rate.
+//! A *slot* is an instant at which one request may leave for the origin. The *grid* is the schedule
+//! of slots that several gateways share, kept in the store. A *claim* is a query to the store that
+//! requests slots and reports the gate's demand. Without an answer the gate *stands alone*: it has
+//! its own schedule, at a part of the rate.
 //!
 //! [`shared`](super::shared) uses the slots. The gateway sends the claims to the store.
 
@@ -26,10 +28,10 @@ const CLAIM_INTERVAL_BUSY: Duration = Duration::from_millis(10);
 const MIN_INTERVAL: Duration = Duration::from_millis(2);
 /// Time between two claims without waiters. The claims show other gateways that this one exists.
 const CLAIM_INTERVAL_IDLE: Duration = Duration::from_secs(1);
-/// Time for which a gate retries at a store that does not answer.
+/// Time for which a gate retries at a store that does not answer. Then it stands alone.
 ///
-/// A gate that stands alone adds its part of the rate to that of the gateways that reach the store.
-/// So one late answer is not enough.
+/// The gateways that reach the store still use the whole rate, and a gate that stands alone uses
+/// its part in addition. So it does not stand alone after one late answer.
 const STANDALONE_AFTER: Duration = Duration::from_millis(150);
 /// Time for which a gate that reaches the store again waits until other gateways reach it, too.
 const REJOIN_AFTER: Duration = Duration::from_secs(1);
@@ -49,7 +51,8 @@ pub struct GridAnswer {
     pub free: Moment,
     /// Instant from which another claim would be granted more slots.
     pub again: Moment,
-    /// Part of each class that waits here, by the hash of the [class](super::ClassDemand).
+    /// Part of each class's weight that counts here, by the hash of the
+    /// [class](super::ClassDemand).
     pub classes: Vec<(u32, f64)>,
     /// News of the keys that wait here.
     pub keys: KeyNews,
@@ -66,6 +69,7 @@ pub enum Sharing {
     Alone(NonZeroU32),
 }
 
+/// State of a gate. The number is that of [`Sharing::Alone`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// The gate takes slots of the grid.
@@ -73,7 +77,8 @@ enum Mode {
     Grid,
     /// The store is unreachable. The gate has a schedule of its own.
     Out(NonZeroU32),
-    /// The store is reachable again. Since this instant the gate waits for the other gateways.
+    /// The store is reachable again since this instant. The gate still has a schedule of its own,
+    /// and waits until the other gateways reach the store, too.
     Settling(NonZeroU32, Moment),
 }
 
@@ -90,12 +95,13 @@ pub struct Claims {
     expected: Option<NonZeroU32>,
     /// Part of the rate that this gateway has, as last reported by the store.
     part: f64,
+    /// Whether a claim was sent that has no answer yet.
     is_under_way: bool,
-    /// Instant of the first claim that the store did not answer.
+    /// Instant of the first claim without an answer since the last answer.
     silent_since: Option<Moment>,
     /// Instant at which the last claim was sent.
     last_claim: Moment,
-    /// Instant from which another claim is granted more slots.
+    /// Instant from which another claim is granted more slots, as last reported.
     again: Moment,
     /// Whether requests waited at the last claim.
     waited: bool,
@@ -165,8 +171,9 @@ impl Claims {
             });
         }
         let interval = match (self.is_satisfied, gate.granted_slots(now) > 0) {
-            // New waiters came since the last claim. The first one does not wait for further ones.
+            // All was granted, so these requests came since the last claim.
             (true, true) => return after(MIN_INTERVAL),
+            // The first of them has no slot: it must not wait for the next claim.
             (true, false) => return after(Duration::ZERO),
             (false, true) => CLAIM_INTERVAL_BUSY,
             (false, false) => MIN_INTERVAL,
@@ -193,8 +200,8 @@ impl Claims {
         (self.part, self.again) = (answer.part, answer.again);
         match self.mode {
             Mode::Out(parts) => self.mode = Mode::Settling(parts, now),
-            // Otherwise one gateway would take the whole rate while others still have their own
-            // schedules.
+            // A gateway alone on the grid would take the whole rate, while others still have their
+            // own schedules.
             Mode::Settling(parts, since) => {
                 if answer.gateways >= parts || now.since(since) >= REJOIN_AFTER {
                     self.mode = Mode::Grid;
@@ -229,7 +236,7 @@ impl Claims {
         gate.stand_alone(parts, now);
     }
 
-    /// Records that a probe reached the store again: the next claim is due at once.
+    /// Records that a probe of the caller reached the store again: the next claim is due at once.
     pub fn found(&mut self, now: Moment) {
         if let Mode::Out(parts) = self.mode {
             self.mode = Mode::Settling(parts, now);

@@ -1,7 +1,11 @@
 //! The granted slots of a gate that shares a grid.
 //!
+//! A *slot* is an instant at which one request may leave for the origin. The *grid* is the schedule
+//! of slots that several gateways share. The store grants slots to each gateway, a little ahead.
+//!
 //! A request of cost `n` uses `n` slots. If fewer slots are there, the gate owes the rest: later
-//! slots pay for it before another request leaves.
+//! slots pay for it before another request leaves. A request is *ready* from the instant at which
+//! it joined, or at which a permit became free for it.
 
 #[cfg(test)]
 mod tests;
@@ -27,11 +31,12 @@ pub(super) struct Granted {
     pub(super) slots: VecDeque<Moment>,
     /// Costs of departures for which no slot was used yet.
     pub(super) debt: u64,
-    /// Instant before which slots are unusable.
+    /// Instant before which slots are unusable: the next slot of the schedule that the gate had
+    /// before it joined the grid.
     pub(super) from: Moment,
-    /// Slot of the last departure. It may be in the future.
+    /// Instant at which the last request was due. It may be in the future.
     last: Moment,
-    /// Last slot that was used.
+    /// Last slot that was used: for a departure, or for owed costs.
     paid: Moment,
     /// First free slot of the grid, as last reported.
     free: Moment,
@@ -52,9 +57,10 @@ pub struct SlotCounts {
 }
 
 impl Granted {
-    /// Creates a gate's record of granted slots, and continues earlier counts.
+    /// Creates the record of a gate that joins the grid. `counts` are continued.
     ///
-    /// Slots before `from` are unusable. `interval` is the time between two of its slots, until its part of the rate is reported.
+    /// Slots before `from` are unusable. `interval` is the time between two of the gate's slots,
+    /// until the store reports its part of the rate.
     pub(super) fn new(counts: SlotCounts, from: Moment, interval: Duration) -> Self {
         Self {
             counts,
@@ -77,7 +83,7 @@ impl Granted {
         u64::try_from(slots).unwrap_or(u64::MAX)
     }
 
-    /// Returns the number of slots that it holds and that a request ready at `ready` could use.
+    /// Returns the number of held slots that a request that is ready at `ready` could use.
     pub(super) fn count(&self, ready: Moment) -> u64 {
         let too_early = self
             .slots
@@ -90,13 +96,14 @@ impl Granted {
     pub fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
         (self.free, self.interval) = (free, interval);
         let room = MAX_SLOTS.saturating_sub(self.slots.len());
-        // A request with an assigned slot must not be overtaken.
+        // The last request may leave at a future slot. No later request may leave before it.
         let last = Some(self.last).filter(|last| *last > now);
         let from = self.from.max(last.unwrap_or_default());
         let usable = slots.iter();
         let usable = usable.filter(|slot| **slot >= from && is_usable(**slot, now));
         let before = self.slots.len();
         self.slots.extend(usable.take(room));
+        // The granted slots that were not added are lost.
         self.counts.expired += (before + slots.len() - self.slots.len()) as u64;
         if !self.slots.iter().is_sorted() {
             self.slots.make_contiguous().sort_unstable();

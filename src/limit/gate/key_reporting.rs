@@ -1,7 +1,9 @@
 //! Reports of the keys that wait at a gate, to the store that gateways share.
 //!
 //! A key that waits at `n` gateways has an `n`th of its weight at each of them. So it gets as many
-//! slots as at one gate for all. Each claim reports the changes since the last claim.
+//! slots as at one gate for all. A *claim* is a query of a gate to the store. Each claim reports
+//! the changes of the waiting keys since the last claim. When the store has lost the reports, it
+//! begins a new *generation* of keys, and each gate reports all its keys again.
 
 use std::hash::Hash;
 use std::num::NonZeroU16;
@@ -16,11 +18,11 @@ const MAX_CHANGES: usize = 200;
 /// Report of waiting keys in a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyReport {
-    /// Generation of keys that the gateway knows. 0: none.
+    /// Generation of keys that the gateway knows. 0: none, so there are no changes.
     pub generation: u64,
-    /// Number of the claim.
+    /// Number of this claim.
     pub claim: u64,
-    /// Number of the last answered claim.
+    /// Number of the last claim that was answered.
     pub answered: u64,
     /// Keys that began or stopped waiting, or changed their weight.
     pub changes: Vec<KeyChange>,
@@ -29,13 +31,14 @@ pub struct KeyReport {
 /// Answer of the store to a [`KeyReport`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyNews {
-    /// Whether the store has recorded the changes. If not, the gateway must report all its keys.
+    /// Whether the store has recorded the changes. If not, the gateway must report all its keys
+    /// under the new `generation`.
     pub is_noted: bool,
     /// Generation of keys that applies from now on.
     pub generation: u64,
-    /// Hash of each key of this gateway, with the number of gateways at which it waits.
+    /// Hash of a key of this gateway, and the number of gateways at which it waits now.
     ///
-    /// 0 gateways: a part of the answer is missing, and all keys must be reported again.
+    /// 0 gateways: news of keys were lost, so all keys must be reported again.
     pub gateways: Vec<(u64, u16)>,
 }
 

@@ -1,4 +1,8 @@
 //! Permits that a pool lends to this gateway, and their use together with slots.
+//!
+//! A *permit* is the right to run one request at the origin. A *pool* leases permits to several
+//! gateways. A *slot* is an instant at which one request may leave. Slots of a shared *grid* are
+//! granted to each gateway. With fewer permits than gateways, the permits *rotate* between them.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -12,7 +16,7 @@ use crate::{LeasedPermits, PermitNeeds};
 /// It is the interval of one gate, if all gateways have equal parts of the rate. With a shorter
 /// interval, the transfer of a permit takes longer than the interval. Then a gate gets a permit
 /// first, and claims slots while it has the permit.
-const SLOT_FIRST: Duration = Duration::from_millis(10);
+const MIN_SLOT_FIRST: Duration = Duration::from_millis(10);
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Sets the permits that the gate has from a pool. `None`: it has no pool.
@@ -27,7 +31,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let in_use = self.in_flight;
         let depth = self.depth();
         let mut slot = self.first_slot(now).filter(|_| depth > 0);
+        // Instant at which the needs change without an event.
         let mut looks = None;
+        // Number of waiters that could leave at once if they had a permit.
         let waiting = if self.is_out() || self.opens > now {
             0
         } else if self.rate.is_none() {
@@ -98,17 +104,17 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.takes_slot_first() && self.first_slot(now).is_none_or(|slot| slot > now)
     }
 
-    /// Returns whether the gate gets a slot first, and then borrows its only permit for this slot.
+    /// Returns whether the gate now gets a slot first, and then borrows its only permit for it.
     fn takes_slot_first(&self) -> bool {
         self.is_slot_first() && self.lent.is_some_and(|lent| lent.permits <= 1)
     }
 
-    /// Returns whether permits rotate, with slots far enough apart to borrow a permit for each.
+    /// Returns whether permits rotate, and slots are far enough apart to borrow a permit for each.
     fn is_slot_first(&self) -> bool {
         let rate = self.limits.rate.filter(|_| self.shares_grid());
         let among = self.lent.and_then(|lent| lent.among);
         let pace = rate.zip(among);
-        pace.is_some_and(|(rate, gateways)| rate.interval() * gateways.get() >= SLOT_FIRST)
+        pace.is_some_and(|(rate, gateways)| rate.interval() * gateways.get() >= MIN_SLOT_FIRST)
     }
 
     /// Returns the first granted slot that a request could use.
@@ -119,42 +125,47 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use super::*;
+    use crate::fixtures::{at, nonzero};
     use crate::{Cost, GateLimits, Share};
 
+    /// Time before its use at which a permit must be requested.
     const AHEAD: Duration = Duration::from_millis(6);
 
-    fn at(millis: u64) -> Moment {
-        Moment::from_nanos(1_700_000_000_000_000_000) + Duration::from_millis(millis)
-    }
+    /// Permits that rotate between three gateways.
+    const ROTATING: LeasedPermits = LeasedPermits {
+        permits: 0,
+        until: None,
+        among: Some(nonzero(3)),
+    };
+    /// Permits of which there is one for each gateway.
+    const KEPT: LeasedPermits = LeasedPermits {
+        among: None,
+        ..ROTATING
+    };
 
-    fn lent(permits: usize, until: Option<Moment>, go_round: bool) -> LeasedPermits {
-        let among = NonZeroU32::new(3).filter(|_| go_round);
-        LeasedPermits {
-            permits,
-            until,
-            among,
-        }
-    }
-
-    /// Creates a gate with a shared rate, three waiters and no permits.
-    fn waiting(rate: &str, go_round: bool) -> Gate<u8, u32> {
+    /// Creates a gate with a shared rate and three waiters.
+    fn waiting(rate: &str, lent: LeasedPermits) -> Gate<u8, u32> {
         let mut gate = Gate::new(GateLimits {
             rate: rate.parse().ok(),
             max_in_flight: Some(2),
             ..GateLimits::NONE
         });
         gate.share_grid();
-        gate.set_lent(Some(lent(0, None, go_round)), at(0));
+        gate.set_lent(Some(lent), at(0));
         for number in 0..3 {
             gate.join(&Share::of(1), Cost::ONE, at(0), || number);
         }
         gate
     }
 
-    /// Returns the number of permits it could use, whether slots come first, and the next change.
+    /// Gives the gate one permit of a pool.
+    fn lend_one(gate: &mut Gate<u8, u32>, lent: LeasedPermits, now: u64) {
+        gate.set_lent(Some(LeasedPermits { permits: 1, ..lent }), at(now));
+    }
+
+    /// Returns the number of waiters that a permit would help, whether slots come first, and the
+    /// next change of the needs.
     fn needs(gate: &Gate<u8, u32>, now: u64) -> (usize, bool, Option<Moment>) {
         let needs = gate.permit_needs(at(now), AHEAD);
         (needs.waiting, needs.is_slot_first, needs.looks)
@@ -162,15 +173,15 @@ mod tests {
 
     #[test]
     fn a_rotating_permit_is_requested_for_a_near_slot() {
-        let mut gate = waiting("20r/s", true);
-        assert_eq!(gate.slots_to_request(at(0)), 1, "one slot without a place");
+        let mut gate = waiting("20r/s", ROTATING);
+        assert_eq!(gate.slots_to_request(at(0)), 1, "one, without a permit");
         assert_eq!(needs(&gate, 0), (0, true, None));
         gate.grant(&[at(40)], at(90), 0.5, at(0));
         assert_eq!(gate.slots_to_request(at(0)), 0);
         assert_eq!(needs(&gate, 33), (0, true, Some(at(34))));
         assert_eq!(needs(&gate, 34), (1, true, Some(at(45))));
         // A permit that it already has is kept for the slot.
-        gate.set_lent(Some(lent(1, None, true)), at(35));
+        lend_one(&mut gate, ROTATING, 35);
         assert_eq!(needs(&gate, 35), (1, true, Some(at(45))));
         assert!(gate.take(at(39)).is_none());
         assert!(gate.take(at(40)).is_some());
@@ -181,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_slot_without_a_permit_in_time_is_dropped() {
-        let mut gate = waiting("20r/s", true);
+        let mut gate = waiting("20r/s", ROTATING);
         gate.grant(&[at(40)], at(90), 0.5, at(0));
         assert!(gate.is_between_slots(at(39)));
         assert!(!gate.is_between_slots(at(40)));
@@ -193,39 +204,39 @@ mod tests {
 
     #[test]
     fn an_idle_gate_needs_no_rotating_permit() {
-        let mut gate = waiting("20r/s", true);
+        let mut gate = waiting("20r/s", ROTATING);
         assert_eq!(gate.clear().len(), 3);
-        gate.set_lent(Some(lent(1, None, true)), at(10));
+        lend_one(&mut gate, ROTATING, 10);
         assert_eq!(needs(&gate, 20), (0, true, None));
-        gate.set_lent(Some(lent(1, None, false)), at(30));
+        lend_one(&mut gate, KEPT, 30);
         assert_eq!(needs(&gate, 30), (0, false, None));
     }
 
     #[test]
     fn at_a_fast_rate_a_permit_comes_first_and_slots_for_its_time() {
-        let mut gate = waiting("1000r/s", true);
+        let mut gate = waiting("1000r/s", ROTATING);
         assert_eq!(gate.slots_to_request(at(0)), 0);
         assert_eq!(needs(&gate, 0), (1, false, None));
         // Its part is a half: a slot each 2 ms. Two slots are left until the permit ends.
         gate.grant(&[], at(1), 0.5, at(0));
-        gate.set_lent(Some(lent(1, Some(at(5)), true)), at(0));
-        let free_again = |gate: &mut Gate<u8, u32>, now| {
+        let until = Some(at(5));
+        lend_one(&mut gate, LeasedPermits { until, ..ROTATING }, 0);
+        // Two requests end at once, so the permit becomes free each millisecond.
+        for now in [0, 1] {
             gate.grant(&[at(now)], at(now + 1), 0.5, at(now));
             assert!(gate.take(at(now)).is_some());
             gate.give_back(at(now));
-        };
-        free_again(&mut gate, 0);
-        free_again(&mut gate, 1);
+        }
         assert_eq!(gate.slots_to_request(at(1)), 1, "one waits");
         assert_eq!(gate.slots_to_request(at(5)), 0, "its turn is over");
     }
 
     #[test]
     fn with_a_permit_for_each_gateway_permits_come_first() {
-        let mut gate = waiting("20r/s", false);
+        let mut gate = waiting("20r/s", KEPT);
         assert_eq!(gate.slots_to_request(at(0)), 0);
         assert_eq!(needs(&gate, 0), (1, false, None));
-        gate.set_lent(Some(lent(1, None, false)), at(0));
+        lend_one(&mut gate, KEPT, 0);
         assert_eq!(gate.slots_to_request(at(0)), 1);
     }
 }

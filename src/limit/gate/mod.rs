@@ -14,8 +14,10 @@
 //! The gates of several gateways can [share](Gate::share_grid) one grid of slots. Requests then
 //! leave in the slots that this gate was granted.
 //!
-//! Own schedule: `slots`. Shared grid: `shared`, `granted`, `claims`. Permits of a pool: `lent`.
-//! Limits of waiting: `room`, `wait_timeout`.
+//! Files: `slots` is the gate's own schedule, and `reserved` the slots of an earlier process.
+//! `shared`, `granted`, `claims` and `key_reporting` belong to the shared grid. `lent` are permits
+//! of a pool. `room` and `wait_timeout` limit the waiting. `turnover` measures how often permits
+//! become free.
 
 #[cfg(test)]
 mod charge_tests;
@@ -78,7 +80,7 @@ impl GateLimits {
     };
 }
 
-/// Schedule of an origin, with the requests that wait for it.
+/// Schedule of an origin, with the requests that wait for it. `K` is a key, and `W` a waiter.
 ///
 /// All instants passed to it must not decrease.
 #[derive(Debug)]
@@ -88,14 +90,15 @@ pub struct Gate<K, W> {
     rate: Option<Rate>,
     /// Number of gates that share the rate while this one has its own schedule.
     parts: NonZeroU32,
-    /// Slots that it was granted. `None`: the gate has a schedule of its own.
+    /// Slots that the gate was granted. `None`: it has a schedule of its own.
     granted: Option<Box<Granted>>,
-    /// Counts of the slots that it was granted before it left the grid.
+    /// Counts of the slots that the gate was granted before it left the grid.
     slot_counts: SlotCounts,
     /// The queue of waiters.
     waiting: ClassQueue<K, Ready<W>>,
     /// Hash of a key, as a name of the key for other gateways.
     key_name: Option<fn(&K) -> u64>,
+    /// Number of requests at the origin.
     in_flight: usize,
     /// Number of requests that the servers of the origin accept now. `None`: no limit.
     room: Option<usize>,
@@ -112,12 +115,13 @@ pub struct Gate<K, W> {
     outage: Outage<K, Ready<W>>,
     /// Slots that the previous process reserved.
     reserved: Reserved,
-    /// Instant of the last opening: a permit became free after all were taken, or a pause ends.
+    /// Instant of the last or next opening: a permit became free after all were taken, or a pause
+    /// ends.
     opens: Moment,
     turnover: Turnover,
 }
 
-/// A waiter with the instant at which it became ready.
+/// A waiter with the instant at which it became ready: it joined, or could not be sent.
 #[derive(Debug)]
 struct Ready<W> {
     since: Moment,
@@ -199,9 +203,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.max(now);
     }
 
+    /// Changes the rate of the gate's own schedule to its part of `rate`.
     fn set_rate(&mut self, rate: Option<Rate>) {
         let rate = rate.map(|rate| rate.divided(self.parts));
         if let (Some(Departed { at, cost }), Some(before)) = (self.last_departed, self.rate) {
+            // The ticks of a departure are those of its rate.
             let due = moment(before, at);
             self.last_departed = rate.map(|rate| Departed::new(rate, due, cost));
         }
@@ -240,7 +246,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.in_flight
     }
 
-    /// Visits a part of the keys that have waiters: see [`ClassQueue::depths`].
+    /// Calls `visit` for some of the keys that have waiters: see [`ClassQueue::depths`].
     pub fn depths(
         &self,
         from: (usize, usize),
@@ -250,7 +256,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.waiting.depths(from, max_steps, visit)
     }
 
-    /// Lets a request pass if it need not wait. Needs no key, and charges none.
+    /// Lets a request pass if it need not wait, without a key. Returns whether it passes.
     ///
     /// For a gate with one queue for all keys. All requests that are due by `now` must have been
     /// [taken](Self::take) before.
@@ -264,7 +270,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         passes
     }
 
-    /// Lets a request pass if it need not wait, and charges its key.
+    /// Lets a request pass if it need not wait, and charges its key. Returns whether it passes.
     ///
     /// All requests that are due by `now` must have been [taken](Self::take) before.
     pub fn pass_as(&mut self, share: &Share<K>, cost: Cost, now: Moment) -> bool {
@@ -342,7 +348,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         })
     }
 
-    /// Removes the next waiter. Requests whose sending failed go before the queue.
+    /// Removes the next waiter. Returns it with its departure number.
+    ///
+    /// Requests whose sending failed go before the queue, and keep their number.
     fn next(&mut self) -> Option<(u64, Next<K, Ready<W>>)> {
         self.outage.take().or_else(|| {
             let next = self.waiting.take()?;

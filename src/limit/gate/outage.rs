@@ -1,4 +1,8 @@
-//! An outage of the origin: no request leaves until the origin is reachable again.
+//! An outage of the origin: no request leaves the gate until the origin is reachable again.
+//!
+//! A request that had left the gate and could not be sent (*unsent*) waits again, before the queue.
+//! A recovered origin without a rate is not flooded: a *ramp* bounds the requests in flight, and
+//! grows with time and with each answer.
 
 #[cfg(test)]
 mod properties;
@@ -11,7 +15,7 @@ use std::time::Duration;
 
 use super::{Full, Gate, GatePosition, Moment, Next, Ready, Share};
 
-/// Interval at which a recovered origin without a rate gets one more permit.
+/// Interval at which the ramp of a recovered origin grows by one request.
 ///
 /// Without this, tunnels and requests that wait for their clients would block the other waiters,
 /// because they end late.
@@ -35,11 +39,13 @@ pub(super) struct Outage<K, W> {
     ramp: Option<Ramp>,
 }
 
-/// Upper bound of the requests at an origin that has just recovered.
+/// Upper bound of the requests at an origin that has just recovered: `permits`, plus one for each
+/// [`RAMP_STEP`] since the end of the outage.
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
+    /// End of the outage.
     since: Moment,
-    /// Bound at the start, plus one for each request that has ended since.
+    /// Bound at the end of the outage, plus one for each request that has ended since.
     permits: usize,
 }
 
@@ -75,12 +81,14 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         !self.is_out && self.unsent.is_empty()
     }
 
-    /// Returns whether the origin may get one more request now.
+    /// Returns whether the origin may get one more request, without waiting for a step of the ramp.
     pub(super) fn is_below_limit(&self, in_flight: usize) -> bool {
         self.ramp.is_none_or(|ramp| in_flight < ramp.permits)
     }
 
-    /// Returns the instant from which the origin may get one more request. Zero: it always may.
+    /// Returns the instant from which the origin may get one more request.
+    ///
+    /// The Unix epoch: there is no ramp.
     pub(super) fn opens(&self, in_flight: usize) -> Moment {
         let opens = self.ramp.map(|ramp| ramp.opens_at(in_flight));
         opens.unwrap_or_default()
@@ -100,6 +108,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         Some(unsent.waiter)
     }
 
+    /// Subtracts a removed request from the counts.
     fn uncount(&mut self, unsent: &Next<K, W>) {
         self.costs -= u64::from(unsent.cost);
         if let Some(count) = self.by_key.get_mut(&unsent.key) {
@@ -118,7 +127,7 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         unsent.into_values().map(|unsent| unsent.waiter).collect()
     }
 
-    /// Records that a waiter was removed.
+    /// Records that a waiter was removed. Ends the ramp if it was the last one.
     ///
     /// `queue_is_empty`: the queue behind the unsent requests is empty.
     pub(super) fn note_removed(&mut self, queue_is_empty: bool) {
@@ -127,7 +136,9 @@ impl<K: Hash + Eq + Clone, W> Outage<K, W> {
         }
     }
 
-    /// Records that a request is no longer at the origin: two more requests may leave.
+    /// Records that a request is no longer at the origin.
+    ///
+    /// Two more requests may leave: one in its place, and one because the ramp grows.
     pub(super) fn answered(&mut self) {
         if let Some(ramp) = &mut self.ramp {
             ramp.permits += 1;
@@ -166,9 +177,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Checks that one more request of `key` whose sending failed may wait again.
     ///
-    /// Such a request had a position in the queue, which another request may have taken since. So up
-    /// to `max_queue` unsent requests may wait in addition to the queue. If keys share the gate, a
-    /// key may have no more unsent requests than are still free. So one key alone gets half.
+    /// The position that such a request had in the queue may have been taken since. So up to
+    /// `max_queue` unsent requests may wait in addition to the queue. If keys share the gate, a key
+    /// must have fewer unsent requests than are still free of `max_queue`. So one key alone gets
+    /// half.
     ///
     /// # Errors
     ///

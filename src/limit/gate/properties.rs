@@ -1,4 +1,7 @@
-//! Property tests of the gate.
+//! Property test of the gate: any trace keeps its rules.
+//!
+//! A *slot* is an instant at which a request may leave, by the rate. A *permit* is the right to run
+//! one request at the origin: `max_in_flight` is their number.
 
 use std::time::Duration;
 
@@ -7,32 +10,32 @@ use proptest::sample::Index;
 use testing::config;
 
 use super::*;
-
-const START: Moment = Moment::from_nanos(1_000_000_000);
+use crate::fixtures::{START, ms};
 
 #[derive(Clone, Debug)]
 enum Step {
+    /// A request of this key joins.
     Join(u8),
+    /// One of the waiters disconnects.
     Leave(Index),
+    /// A request at the origin ends.
     GiveBack,
+    /// The limits change.
     Limits(GateLimits),
+    /// The gate pauses for these milliseconds.
     Pause(u64),
 }
 
 fn limits() -> impl Strategy<Value = GateLimits> {
     let rate = prop_oneof![Just("none"), Just("3r/s"), Just("100r/s"), Just("7r/250ms")];
-    (
-        rate,
-        prop::option::of(0_usize..4),
-        prop::option::of(1_usize..20),
-        1_usize..40,
-    )
-        .prop_map(|(rate, max_in_flight, queue, max_queue)| GateLimits {
-            rate: rate.parse().ok(),
-            max_in_flight,
-            queue,
-            max_queue,
-        })
+    let (max_in_flight, queue) = (prop::option::of(0_usize..4), prop::option::of(1_usize..20));
+    let limits = (rate, max_in_flight, queue, 1_usize..40);
+    limits.prop_map(|(rate, max_in_flight, queue, max_queue)| GateLimits {
+        rate: rate.parse().ok(),
+        max_in_flight,
+        queue,
+        max_queue,
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -62,12 +65,14 @@ proptest! {
         let (mut number, mut waiting, mut at_origin) = (0, Vec::new(), 0);
         // Last departure under the current limits.
         let mut last: Option<Moment> = None;
-        let (mut paused, mut changed) = (START, START);
+        // End of the last pause, and instant of the last change of the limits.
+        let (mut paused_until, mut changed) = (START, START);
         for (step, millis) in steps {
-            let until = now + Duration::from_millis(millis);
-            let opens = paused;
+            let until = now + ms(millis);
+            let opens = paused_until;
             let limits = *gate.limits();
-            let mut departs = |due: Moment| {
+            // Checks a departure.
+            let mut depart = |due: Moment| {
                 if let (Some(rate), Some(last)) = (limits.rate, last) {
                     let apart = due.since(last) + Duration::from_nanos(1);
                     prop_assert!(apart >= rate.interval(), "{:?}", apart);
@@ -84,14 +89,14 @@ proptest! {
                 let found = waiting.iter().position(|(known, _)| *known == release.waiter);
                 prop_assert!(found.is_some(), "nobody leaves twice");
                 waiting.remove(found.unwrap_or_default());
-                departs(release.due)?;
+                depart(release.due)?;
             }
             now = until;
             match step {
                 Step::Join(key) => {
                     number += 1;
                     match gate.join(&Share::of(key), Cost::ONE, now, || number) {
-                        Admission::Passed => departs(now)?,
+                        Admission::Passed => depart(now)?,
                         Admission::Waiting(position) => waiting.push((number, position)),
                         Admission::Rejected(full) => {
                             prop_assert!(full.retry_at >= now);
@@ -116,8 +121,8 @@ proptest! {
                     (last, changed) = (None, now);
                 }
                 Step::Pause(millis) => {
-                    paused = paused.max(now + Duration::from_millis(millis));
-                    gate.pause(paused);
+                    paused_until = paused_until.max(now + ms(millis));
+                    gate.pause(paused_until);
                 }
             }
             prop_assert_eq!((gate.depth(), gate.in_flight()), (waiting.len(), at_origin));

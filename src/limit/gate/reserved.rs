@@ -1,4 +1,7 @@
-//! Slots of the same origin that another process uses. This process leaves them free.
+//! Slots of the same origin that the previous process still uses. This process leaves them free.
+//!
+//! A *slot* is an instant at which one request may leave for the origin. Slots are an interval of
+//! the rate apart. *Ticks* are instants at a rate, without rounding: see `slots`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +14,7 @@ use super::{Moment, Rate, Ticks, moment, ticks};
 /// span delays later slots. Nearly always there is no span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reserved {
-    /// In order, without overlap.
+    /// Start and end of each span, in order, without overlap.
     spans: VecDeque<(Moment, Moment)>,
 }
 
@@ -50,8 +53,8 @@ impl Reserved {
         }
     }
 
-    /// Returns the first instant from `ready` on with a free interval for a departure.
-    pub(super) fn fit(&self, rate: Rate, ready: Ticks) -> Ticks {
+    /// Returns the first instant from `ready` on at which a departure and its interval are free.
+    pub(super) fn first_fit(&self, rate: Rate, ready: Ticks) -> Ticks {
         let mut due = ready;
         for (from, to) in &self.spans {
             if due + rate.ticks_per_request() <= ticks(rate, *from) {
@@ -62,7 +65,10 @@ impl Reserved {
         due
     }
 
-    /// Returns the end of a departure at `due` with cost `cost`. Reserved spans do not count.
+    /// Returns the next slot after a departure at `due` with this cost.
+    ///
+    /// It is one interval later for each unit of the cost. The time of reserved spans in between is
+    /// added.
     pub(super) fn after(&self, rate: Rate, due: Ticks, cost: u64) -> Ticks {
         let mut end = due + Ticks::from(cost) * rate.ticks_per_request();
         for (from, to) in &self.spans {
@@ -75,7 +81,7 @@ impl Reserved {
         end
     }
 
-    /// Returns the delay of departures by reserved spans.
+    /// Returns the time by which reserved spans delay departures.
     ///
     /// The departures start at `first` and have a total cost of `costs`.
     pub(super) fn delay(&self, rate: Rate, first: Ticks, costs: u64) -> Duration {
@@ -83,38 +89,26 @@ impl Reserved {
             return Duration::ZERO;
         }
         let end = moment(rate, self.after(rate, first, costs));
-        let alone = moment(rate, first) + rate.time_for(costs);
-        end.since(alone)
+        let end_without_spans = moment(rate, first) + rate.time_for(costs);
+        end.since(end_without_spans)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(millis: u64) -> Moment {
-        Moment::from_nanos(millis * 1_000_000)
-    }
-
-    fn reserved(spans: &[(u64, u64)]) -> Reserved {
-        Reserved::new(
-            spans
-                .iter()
-                .map(|(from, to)| (at(*from), at(*to)))
-                .collect(),
-        )
-    }
+    use crate::fixtures::{at, ms, rate};
 
     #[test]
     fn reserved_time_does_not_count_as_own_time() {
-        let rate: Rate = "10r/s".parse().unwrap();
-        let known = reserved(&[(200, 300), (350, 450)]);
-        let after = |millis, cost| moment(rate, known.after(rate, ticks(rate, at(millis)), cost));
-        assert_eq!(after(0, 2), at(200));
-        assert_eq!(after(100, 2), at(500));
-        assert_eq!(after(450, 3), at(750));
-        let delay = |millis, cost| known.delay(rate, ticks(rate, at(millis)), cost);
-        assert_eq!(delay(100, 2), Duration::from_millis(200));
-        assert_eq!(delay(450, 9), Duration::ZERO);
+        let rate = rate("10r/s");
+        let spans = [(200, 300), (350, 450)].map(|(from, to)| (at(from), at(to)));
+        let reserved = Reserved::new(spans.to_vec());
+        // A departure at some milliseconds, its cost, the next slot, and the delay by the spans.
+        for (millis, cost, next, delay) in [(0, 2, 200, 0), (100, 2, 500, 200), (450, 3, 750, 0)] {
+            let due = ticks(rate, at(millis));
+            assert_eq!(moment(rate, reserved.after(rate, due, cost)), at(next));
+            assert_eq!(reserved.delay(rate, due, cost), ms(delay));
+        }
     }
 }

@@ -1,4 +1,7 @@
-//! Checks whether one more request may leave or wait at a gate, and predicts its wait.
+//! Room at a gate: whether one more request may leave or wait, and its predicted wait.
+//!
+//! A *permit* is the right to run one request at the origin. A *slot* is an instant on the gate's
+//! schedule at which one request may leave. A request waits for both.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -27,7 +30,7 @@ pub enum WaitRejection {
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Sets the number of requests that the origin's servers accept now.
+    /// Sets the number of requests that the origin's servers accept now. `None`: no limit.
     ///
     /// The limits of the gate apply as well.
     pub fn set_room(&mut self, room: Option<usize>, now: Moment) {
@@ -40,10 +43,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         limits.into_iter().flatten().min()
     }
 
-    /// Returns whether other requests use less than half of the permits.
+    /// Returns whether the origin has little to do: other requests use less than half of the
+    /// permits.
     ///
-    /// One request at the origin is not counted. Returns false without a limit, and with permits
-    /// borrowed from a pool: the load of the origin is unknown then.
+    /// One of the requests at the origin is not counted, because the caller asks for it. Returns
+    /// false without a limit, and with permits of a pool: the load of the origin is unknown then.
     pub fn is_quiet(&self) -> bool {
         let permits = self.max_permits();
         let others = self.in_flight.saturating_sub(1);
@@ -82,8 +86,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Checks that one more request of this share would not wait longer than `limits` allow.
     ///
-    /// `queue_timeout` is compared with the wait for slots alone, which is known. It is not known
-    /// when permits become free, or when an outage or a pause ends.
+    /// `queue_timeout` is compared with the wait for slots alone, because that wait is certain. It
+    /// is uncertain when permits become free, and when an outage or a pause ends.
     ///
     /// # Errors
     ///
@@ -126,7 +130,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         by_pace.max(self.turnover.time_for(costs.saturating_add(1), now))
     }
 
-    /// Returns when a request ready at `ready` leaves with `costs` before it, by slots alone.
+    /// Returns the instant at which a request leaves behind `costs`, by slots alone.
+    ///
+    /// `ready` is the instant from which it could leave.
     pub(super) fn leaves_behind(&self, costs: u64, ready: Moment) -> Moment {
         if let Some(granted) = &self.granted {
             return granted.predict(ready, costs);
@@ -139,7 +145,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         at + behind.unwrap_or_default()
     }
 
-    /// Returns the number of requests of this share's key that may wait.
+    /// Returns the number of requests of this share's key that may wait. `None`: no limit.
     pub(super) fn queue(&self, share: &Share<K>) -> Option<usize> {
         let above_queue = usize::try_from(share.above_queue).unwrap_or(usize::MAX);
         let queue = self.limits.queue;
@@ -156,9 +162,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let ahead = if for_all {
             u64::try_from(all - max_queue).unwrap_or(u64::MAX)
         } else {
-            let above = of_key.saturating_sub(queue.unwrap_or(usize::MAX));
-            let above = above.max((of_key + all).saturating_sub(max_queue) / 2);
-            let above = u32::try_from(above).unwrap_or(u32::MAX);
+            let above_queue = of_key.saturating_sub(queue.unwrap_or(usize::MAX));
+            // A key must have fewer waiters than are free of `max_queue`. Each of its waiters that
+            // leaves lowers the one number and raises the other one.
+            let above_free = (of_key + all).saturating_sub(max_queue) / 2;
+            let above = u32::try_from(above_queue.max(above_free)).unwrap_or(u32::MAX);
             let ahead = self.waiting.ahead_of_nth(share, above);
             ahead.unwrap_or_default()
         };
@@ -178,16 +186,13 @@ mod tests {
     fn an_origin_is_quiet_while_other_requests_use_less_than_half_of_its_permits() {
         let now = Moment::from_nanos(1_000_000_000);
         let gate = |max_in_flight| {
-            let limits = GateLimits {
+            Gate::<char, u32>::new(GateLimits {
                 max_in_flight,
                 ..GateLimits::NONE
-            };
-            Gate::<char, u32>::new(limits)
+            })
         };
         let mut four = gate(Some(4));
-        let quiet: Vec<bool> = (0..4)
-            .map(|_| four.pass(Cost::ONE, now) && four.is_quiet())
-            .collect();
+        let quiet = [(); 4].map(|()| four.pass(Cost::ONE, now) && four.is_quiet());
         assert_eq!(quiet, [true, true, false, false]);
         four.give_back(now);
         four.give_back(now);

@@ -1,4 +1,8 @@
 //! The part of a gate that is saved for the next process.
+//!
+//! A *slot* is an instant at which one request may leave for the origin. The old process still
+//! sends its waiters after the new one has started. So the new process begins behind their slots.
+//! *Ticks* are instants at a rate, without rounding: see `slots`.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -30,8 +34,8 @@ pub struct SavedGate {
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Returns the state to save at `at`, an instant shortly before now.
     ///
-    /// Waiters of this process keep their slots. `to_come` are requests that will still join here,
-    /// in any order.
+    /// Waiters of this process keep their slots. `to_come` are requests that wait in zones of this
+    /// process and will still join this gate, in any order.
     pub fn save(&self, at: Moment, to_come: &[ExpectedRequest]) -> SavedGate {
         let opens = self.opens.max(at);
         let without_rate = SavedGate {
@@ -55,10 +59,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let mut to_come = to_come.to_vec();
         to_come.sort_unstable_by_key(|it| it.due);
         let mut spans: Vec<_> = self.reserved.spans().collect();
+        // Instant from which the old process has no departure.
         let mut free = next;
         for ExpectedRequest { due, cost } in to_come {
             let ready = free.max(ticks(rate, due.max(opens)));
-            let due = self.reserved.fit(rate, ready);
+            let due = self.reserved.first_fit(rate, ready);
             free = self.reserved.after(rate, due, cost.get().into());
             spans.push((moment_before(rate, due), moment(rate, free)));
         }
@@ -84,7 +89,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 }
 
-/// Returns the last nanosecond at which at most `ticks` have passed.
+/// Converts ticks to an instant, rounded down to a nanosecond.
 fn moment_before(rate: Rate, ticks: Ticks) -> Moment {
     let nanos = ticks.div_euclid(rate.ticks_per_nano());
     Moment::from_nanos(u64::try_from(nanos).unwrap_or_default())
@@ -95,45 +100,43 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Cost, GateLimits, Share};
+    use crate::fixtures::{START, at, cost, rate, secs};
+    use crate::{Admission, GateLimits, Share};
 
-    const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
-
-    fn paced(rate: &str) -> Gate<u8, u32> {
+    fn paced(rate: Rate) -> Gate<u8, u32> {
         Gate::new(GateLimits {
-            rate: Some(rate.parse().unwrap()),
+            rate: Some(rate),
             ..GateLimits::NONE
         })
     }
 
-    fn ask(gate: &mut Gate<u8, u32>, count: u32, now: Moment) {
+    /// Joins requests of cost 1, 2, 3, 1 and so on.
+    fn join_all(gate: &mut Gate<u8, u32>, count: u32, now: Moment) {
         for number in 0..count {
-            let cost = Cost::new(1 + number % 3).unwrap();
-            gate.join(&Share::of(1), cost, now, || number);
+            gate.join(&Share::of(1), cost(1 + number % 3), now, || number);
         }
     }
 
     /// Returns the instants at which the waiters leave.
     fn dues(gate: &mut Gate<u8, u32>) -> Vec<Moment> {
-        let far = START + Duration::from_secs(1_000);
+        let far = START + secs(1_000);
         std::iter::from_fn(|| gate.take(far).map(|release| release.due)).collect()
     }
 
     #[test]
     fn a_restored_pause_continues() {
-        let mut gate = paced("10r/s");
-        gate.pause(START + Duration::from_secs(9));
-        let now = START + Duration::from_secs(2);
-        let mut next = paced("10r/s");
-        next.restore(&gate.save(now, &[]), now);
-        ask(&mut next, 1, now);
-        assert_eq!(dues(&mut next), [START + Duration::from_secs(9)]);
+        let mut gate = paced(rate("10r/s"));
+        gate.pause(at(9_000));
+        let mut next = paced(rate("10r/s"));
+        next.restore(&gate.save(at(2_000), &[]), at(2_000));
+        join_all(&mut next, 1, at(2_000));
+        assert_eq!(dues(&mut next), [at(9_000)]);
     }
 
     #[test]
     fn a_gate_without_a_rate_saves_only_its_pause() {
         let mut gate: Gate<u8, u32> = Gate::new(GateLimits::NONE);
-        ask(&mut gate, 5, START);
+        join_all(&mut gate, 5, START);
         assert_eq!(gate.save(START, &[]), SavedGate::default());
     }
 
@@ -155,18 +158,19 @@ mod tests {
             }
         }
 
-        fn join(&mut self, is_new: bool, key: u8, cost: u32, now: Moment) {
+        /// Joins the new gate or the old one.
+        fn join(&mut self, is_new: bool, key: u8, of_request: u32, now: Moment) {
             self.take(now);
             let gate = if is_new { &mut self.new } else { &mut self.old };
-            let whole = Cost::new(cost).unwrap();
-            if gate.join(&Share::of(key), whole, now, || 0) == crate::Admission::Passed {
-                self.left.push((now, cost));
+            let joined = gate.join(&Share::of(key), cost(of_request), now, || 0);
+            if joined == Admission::Passed {
+                self.left.push((now, of_request));
             }
         }
     }
 
-    fn rates() -> impl Strategy<Value = &'static str> {
-        prop::sample::select(vec!["3r/s", "100r/s", "7r/250ms", "1000r/s"])
+    fn rates() -> impl Strategy<Value = Rate> {
+        prop::sample::select(["3r/s", "100r/s", "7r/250ms", "1000r/s"].map(rate).to_vec())
     }
 
     /// Requests, each with the milliseconds until it arrives, its key and its cost.
@@ -179,10 +183,9 @@ mod tests {
 
         /// Checks that the old gate and the new one together send one stream.
         ///
-        /// Some of the requests in `to_come` never come.
+        /// Some of the requests that were expected when the old gate was saved never come.
         ///
-        /// Departures are an interval apart, no request waits without a reason, and in any window
-        /// the origin gets at most the cost of its rate plus one request.
+        /// Departures are an interval apart, and no request waits for ever.
         #[test]
         fn two_gates_are_one_stream(
             rate in rates(),
@@ -193,42 +196,38 @@ mod tests {
             newcomers in requests(),
             is_uniform in any::<bool>(),
         ) {
-            let at = START + Duration::from_millis(150);
-            let cost = |cost: u32| if is_uniform { 1 } else { cost };
-            let due = |millis: u64| at + Duration::from_micros(millis * 997);
-            let mut one = paced(rate);
-            ask(&mut one, waiting, START);
-            while one.take(at).is_some() {}
-            let to_come = |(millis, _, of): &(u64, u8, u32)| ExpectedRequest {
-                due: due(*millis),
-                cost: Cost::new(cost(*of)).unwrap(),
+            let (saved_at, rate_of_next) = (at(150), of_next.unwrap_or(rate));
+            // Instant, key and cost of a request.
+            let arrival = |(millis, key, cost): &(u64, u8, u32)| {
+                let due = saved_at + Duration::from_micros(millis * 997);
+                (due, *key, if is_uniform { 1 } else { *cost })
             };
-            let to_come: Vec<_> = coming.iter().map(to_come).collect();
-            let mut new = paced(of_next.unwrap_or(rate));
-            new.restore(&one.save(at, &to_come), at);
-            let mut pair = Pair { old: one, new, left: Vec::new() };
-            let mut joins: Vec<_> = coming
-                .iter()
-                .zip(&disconnected)
-                .filter(|(_, disconnected)| !**disconnected)
-                .map(|((millis, key, of), _)| (due(*millis), false, *key, cost(*of)))
-                .chain(newcomers.iter().map(|(millis, key, of)| {
-                    (due(*millis), true, *key, cost(*of))
-                }))
-                .collect();
+            let coming: Vec<_> = coming.iter().map(arrival).collect();
+            let mut old = paced(rate);
+            join_all(&mut old, waiting, START);
+            while old.take(saved_at).is_some() {}
+            let expected = coming.iter();
+            let expected = expected.map(|it| ExpectedRequest { due: it.0, cost: cost(it.2) });
+            let mut new = paced(rate_of_next);
+            new.restore(&old.save(saved_at, &expected.collect::<Vec<_>>()), saved_at);
+            let mut pair = Pair { old, new, left: Vec::new() };
+            let coming = coming.into_iter().zip(disconnected).filter(|(_, disconnected)| !disconnected);
+            let coming = coming.map(|((due, key, cost), _)| (due, false, key, cost));
+            let newcomers = newcomers.iter().map(arrival);
+            let newcomers = newcomers.map(|(due, key, cost)| (due, true, key, cost));
+            let mut joins: Vec<_> = coming.chain(newcomers).collect();
             joins.sort_unstable();
-            let last = joins.last().map_or(at, |join| join.0);
+            let last = joins.last().map_or(saved_at, |join| join.0);
             for (now, is_new, key, cost) in joins {
                 pair.join(is_new, key, cost, now);
             }
-            let far = last + Duration::from_secs(10_000);
+            let far = last + secs(10_000);
             pair.take(far);
             prop_assert_eq!((pair.old.depth(), pair.new.depth()), (0, 0));
             pair.new.reserved.forget(far);
             prop_assert!(pair.new.reserved.is_empty());
             pair.left.sort_unstable();
-            let interval_of = |rate: &str| rate.parse::<Rate>().unwrap().interval();
-            let interval = interval_of(of_next.unwrap_or(rate)).min(interval_of(rate));
+            let interval = rate_of_next.interval().min(rate.interval());
             // Instants passed between processes are rounded to whole nanoseconds.
             let rounding = Duration::from_nanos(3);
             for two in pair.left.windows(2) {
@@ -239,18 +238,17 @@ mod tests {
 
         /// Checks that the reserved spans contain all departures of the old gate.
         ///
-        /// Nothing is reserved without `to_come`.
+        /// Without expected requests, nothing is reserved.
         #[test]
         fn reserved_spans_contain_the_departures_of_the_old_gate(rate in rates(), coming in requests()) {
-            let gate = paced(rate);
-            prop_assert_eq!(gate.save(START, &[]).reserved, []);
             let mut old = paced(rate);
-            let to_come = |(millis, _, cost): &(u64, u8, u32)| ExpectedRequest {
-                due: START + Duration::from_millis(*millis),
-                cost: Cost::new(*cost).unwrap(),
+            prop_assert_eq!(old.save(START, &[]).reserved, []);
+            let expect = |(millis, _, of_request): &(u64, u8, u32)| ExpectedRequest {
+                due: at(*millis),
+                cost: cost(*of_request),
             };
-            let mut to_come: Vec<_> = coming.iter().map(to_come).collect();
-            let saved = gate.save(START, &to_come);
+            let mut to_come: Vec<_> = coming.iter().map(expect).collect();
+            let saved = old.save(START, &to_come);
             let spans = saved.reserved.iter().map(|(from, to)| (START + *from, START + *to));
             let known = Reserved::new(spans.collect());
             to_come.sort_unstable_by_key(|it| it.due);
@@ -259,7 +257,7 @@ mod tests {
                 while let Some(release) = old.take(due) {
                     left.push(release.due);
                 }
-                if old.join(&Share::of(1), cost, due, || 0) == crate::Admission::Passed {
+                if old.join(&Share::of(1), cost, due, || 0) == Admission::Passed {
                     left.push(due);
                 }
             }

@@ -1,6 +1,9 @@
 //! A gate that shares one grid of slots with the gates of other gateways.
 //!
-//! [`claims`](super::claims) requests the slots, [`granted`](super::granted) keeps them.
+//! A *slot* is an instant at which one request may leave for the origin. The *grid* is the schedule
+//! of slots that the store grants to the gateways. [`claims`](super::claims) requests slots,
+//! [`granted`](super::granted) keeps them. A gate that leaves the grid *stands alone*: it has its
+//! own schedule, at a part of the rate.
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -9,19 +12,19 @@ use std::time::Duration;
 use super::granted::{Granted, SlotCounts};
 use super::{Departed, Gate, KeyReport, Moment, Rate};
 
-/// Time by which slots are granted ahead.
+/// Time by which the store grants slots ahead.
 const GRANT_AHEAD: Duration = Duration::from_millis(50);
-/// Upper bound of the reported classes.
+/// Upper bound of the classes in a demand.
 const MAX_CLASSES: usize = 16;
 
 /// Demand of a gate, as reported to the store and the other gateways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Number of slots that it could use now, beyond the slots that it holds.
+    /// Number of slots that the gate could use now, beyond the slots that it holds.
     pub slots: u64,
     /// Waiters by class. Empty: no request waits.
     pub classes: Vec<ClassDemand>,
-    /// Keys that have waiters.
+    /// Changes of the keys that have waiters.
     pub keys: KeyReport,
 }
 
@@ -32,12 +35,12 @@ pub struct ClassDemand {
     pub class: u32,
     /// Weight of the class against other classes.
     pub weight: u32,
-    /// Sum of the weights of the waiting keys. Without fair keys: the number of waiters.
+    /// Sum of the weights of the waiting keys. If keys do not share fairly: the number of waiters.
     pub keys: u64,
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
-    /// Joins the grid: from now on requests leave in the slots that it is [granted](Self::grant).
+    /// Joins the grid: from now on requests leave in the slots that are [granted](Self::grant).
     ///
     /// A slot that is less than one interval after the last departure is lost.
     pub fn share_grid(&mut self) {
@@ -78,7 +81,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.set_rate(self.limits.rate);
     }
 
-    /// Returns whether it takes its slots from a shared grid.
+    /// Returns whether the gate takes its slots from a shared grid.
     pub fn shares_grid(&self) -> bool {
         self.granted.is_some()
     }
@@ -97,13 +100,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Returns the counts of the slots that it was granted.
+    /// Returns the counts of the slots that the gate was granted.
     pub fn slot_counts(&self) -> SlotCounts {
         let granted = self.granted.as_ref();
         granted.map_or(self.slot_counts, |granted| granted.counts)
     }
 
-    /// Returns the number of slots that it holds and could use from `now` on.
+    /// Returns the number of held slots that the gate could use from `now` on.
     pub fn granted_slots(&self, now: Moment) -> u64 {
         let ready = self.opens.max(now);
         let granted = self.granted.as_ref();
@@ -117,7 +120,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.waiting.set_parts(parts);
     }
 
-    /// Returns the number of slots that it could use, beyond the slots that it holds.
+    /// Returns the number of slots that the gate could use, beyond the slots that it holds.
     pub fn slots_to_request(&self, now: Moment) -> u64 {
         let Some(granted) = &self.granted else {
             return 0;
@@ -126,7 +129,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         usable.saturating_sub(self.granted_slots(now))
     }
 
-    /// Returns the demand, for a claim.
+    /// Returns the demand, for the next claim.
     pub fn demand(&mut self, now: Moment) -> Demand {
         let keys = self.key_report();
         let slots = self.slots_to_request(now);
@@ -161,7 +164,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Returns the cost of the waiters that could leave within [`GRANT_AHEAD`].
     ///
-    /// The bound is the number of permits that become free.
+    /// No more can leave than permits become free by then, each with a waiter of the mean cost.
     fn usable_costs(&self, now: Moment) -> u64 {
         let begins = self.granted.as_ref().map_or(now, |granted| granted.from);
         if self.is_out() || self.opens.max(begins) > now {
@@ -170,7 +173,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let costs = self.outage.costs + self.waiting.costs();
         let permits = self.permits_within(GRANT_AHEAD, now);
         let requests = (self.depth() as u64).max(1);
-        costs.min(permits.saturating_mul(costs.div_ceil(requests)))
+        let mean_cost = costs.div_ceil(requests);
+        costs.min(permits.saturating_mul(mean_cost))
     }
 
     /// Records a departure in a granted slot.

@@ -1,4 +1,9 @@
 //! Slots of a gate's own schedule: when a request leaves.
+//!
+//! A *slot* is an instant at which one request may leave for the origin. The next slot is one
+//! interval of the rate after the last departure, for each unit of its cost. A gate that shares a
+//! *grid* with other gateways uses granted slots instead: see `granted`. A request is *ready* from
+//! the instant at which it joined, or at which a permit became free for it.
 
 use std::hash::Hash;
 
@@ -10,12 +15,14 @@ pub(super) type Ticks = i128;
 /// A departure at a rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departed {
+    /// Instant at which it was due.
     pub at: Ticks,
     /// Charged cost, with later bills and credits.
     pub cost: u64,
 }
 
 impl Departed {
+    /// Returns a departure that was due at `due`.
     pub fn new(rate: Rate, due: Moment, cost: u64) -> Self {
         let at = ticks(rate, due);
         Self { at, cost }
@@ -36,6 +43,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let next = self.next_slot(rate);
         self.before_last = None;
         let now = ticks(rate, now);
+        // If the next slot is over, the extra charge counts from now on.
         let last = self
             .last_departed
             .filter(|_| next.is_some_and(|next| next > now));
@@ -65,7 +73,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Returns when a request that is ready at `ready` leaves. `None`: it has no slot.
+    /// Returns the instant at which a request that is ready at `ready` leaves. `None`: no slot.
     pub(super) fn departs(&self, ready: Moment) -> Option<Moment> {
         match &self.granted {
             None => Some(self.slot(ready).1),
@@ -73,20 +81,20 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// Returns the next slot of its own schedule for a request that is ready at `ready`.
+    /// Returns the next slot of the own schedule for a request that is ready at `ready`.
     ///
-    /// The ticks are zero without a rate.
+    /// In ticks (zero without a rate), and as an instant.
     pub(super) fn slot(&self, ready: Moment) -> (Ticks, Moment) {
         let Some(rate) = self.rate else {
             return (0, ready);
         };
         let ready = ticks(rate, ready);
         let next = self.next_slot(rate).unwrap_or(ready);
-        let due = self.reserved.fit(rate, next.max(ready));
+        let due = self.reserved.first_fit(rate, next.max(ready));
         (due, moment(rate, due))
     }
 
-    /// Returns the slot after the last departure.
+    /// Returns the slot after the last departure, or `None` if there was none.
     pub(super) fn next_slot(&self, rate: Rate) -> Option<Ticks> {
         let Departed { at, cost } = self.last_departed?;
         Some(self.reserved.after(rate, at, cost))

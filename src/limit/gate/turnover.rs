@@ -1,4 +1,7 @@
-//! Measures how often permits of an origin become free.
+//! Turnover: measures how often permits of an origin become free while requests wait for them.
+//!
+//! A *permit* is the right to run one request at the origin. The *gap* is the time between two
+//! instants at which a permit became free.
 
 use std::time::Duration;
 
@@ -7,15 +10,13 @@ use crate::Moment;
 /// Divisor of the smoothed mean: a new gap counts for one part in eight.
 const SMOOTHING: u32 = 8;
 
-/// Time after the last measurement from which the gap is unknown, or twice the gap if longer.
+/// A gap that was measured longer ago than this counts as unknown, or than twice the gap if longer.
 ///
-/// With a gap above `max_wait` no request may wait. Without this bound no gap would be measured
-/// again.
+/// With a gap above `max_wait` no request may wait, so no gap is measured. Without this bound that
+/// would stay so.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
-/// How often permits become free while requests wait.
-///
-/// Predictions of waits for permits are based on it.
+/// How often permits become free while requests wait. Waits for permits are predicted by it.
 #[derive(Debug, Default)]
 pub(super) struct Turnover {
     /// Smoothed mean of the time between two instants at which a permit became free.
@@ -76,7 +77,7 @@ mod tests {
         assert_eq!(wait(&turnover, 12), 12);
         assert_eq!(wait(&turnover, 24), 12);
         assert_eq!(wait(&turnover, 25), 0, "requests may wait again");
-        // The time before this is not part of the next gap.
+        // No request waited, so the time before this is not part of the next gap.
         turnover.permit_came_free(false, at(26));
         turnover.permit_came_free(true, at(30));
         turnover.permit_came_free(true, at(31));

@@ -1,4 +1,5 @@
-//! Timeout of a waiter at a gate, with and without an outage.
+//! Timeout of a waiter at a gate: `queue_timeout` while the origin is reachable, `hold` in an
+//! outage.
 
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ pub struct WaitTimeout {
     /// Instant up to which the wait is recorded: the last [`note`](Self::note), or the start of the
     /// outage that it recorded.
     noted: Moment,
+    /// Whether there was an outage at the last [`note`](Self::note).
     is_out: bool,
     /// Start of `hold`: the first failed attempt to send it, or the first outage in its wait.
     held_since: Option<Moment>,
@@ -61,7 +63,9 @@ impl WaitTimeout {
         }
     }
 
-    /// Records at `now` whether there is an outage, and its start.
+    /// Records whether there is an outage at `now`.
+    ///
+    /// `out_since` is its start; `None`: the origin is reachable.
     pub fn note(&mut self, out_since: Option<Moment>, now: Moment) {
         let until = out_since.unwrap_or(now).max(self.noted);
         if !self.is_out {
@@ -104,22 +108,22 @@ mod tests {
 
     #[test]
     fn the_time_of_an_outage_does_not_count_for_the_queue() {
-        let mut it = WaitTimeout::new(LIMITS, at(0), None);
-        assert_eq!(it.timeout_at(), (at(3), TimeoutReason::QueueTimeout));
+        let mut timeout = WaitTimeout::new(LIMITS, at(0), None);
+        assert_eq!(timeout.timeout_at(), (at(3), TimeoutReason::QueueTimeout));
         // The outage is reported late.
-        it.note(Some(at(2)), at(3));
-        assert_eq!(it.timeout_at(), (at(7), TimeoutReason::Hold));
-        it.note(None, at(6));
-        assert_eq!(it.timeout_at(), (at(7), TimeoutReason::QueueTimeout));
+        timeout.note(Some(at(2)), at(3));
+        assert_eq!(timeout.timeout_at(), (at(7), TimeoutReason::Hold));
+        timeout.note(None, at(6));
+        assert_eq!(timeout.timeout_at(), (at(7), TimeoutReason::QueueTimeout));
     }
 
     #[test]
     fn a_second_outage_does_not_restart_hold() {
-        let mut it = WaitTimeout::new(LIMITS, at(0), None);
-        it.note(Some(at(1)), at(1));
-        it.note(None, at(2));
-        it.note(Some(at(3)), at(3));
-        assert_eq!(it.timeout_at(), (at(6), TimeoutReason::Hold));
+        let mut timeout = WaitTimeout::new(LIMITS, at(0), None);
+        timeout.note(Some(at(1)), at(1));
+        timeout.note(None, at(2));
+        timeout.note(Some(at(3)), at(3));
+        assert_eq!(timeout.timeout_at(), (at(6), TimeoutReason::Hold));
         let mut again = WaitTimeout::new(LIMITS, at(4), Some(at(1)));
         again.note(Some(at(3)), at(4));
         assert_eq!(again.timeout_at(), (at(6), TimeoutReason::Hold));
@@ -128,9 +132,9 @@ mod tests {
     #[test]
     fn the_longest_total_wait_applies_in_an_outage_only() {
         let max_wait = Some(Duration::from_secs(2));
-        let mut it = WaitTimeout::new(WaitLimits { max_wait, ..LIMITS }, at(0), None);
-        assert_eq!(it.timeout_at(), (at(3), TimeoutReason::QueueTimeout));
-        it.note(Some(at(1)), at(1));
-        assert_eq!(it.timeout_at(), (at(2), TimeoutReason::MaxWait));
+        let mut timeout = WaitTimeout::new(WaitLimits { max_wait, ..LIMITS }, at(0), None);
+        assert_eq!(timeout.timeout_at(), (at(3), TimeoutReason::QueueTimeout));
+        timeout.note(Some(at(1)), at(1));
+        assert_eq!(timeout.timeout_at(), (at(2), TimeoutReason::MaxWait));
     }
 }

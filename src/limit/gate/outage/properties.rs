@@ -1,4 +1,6 @@
-//! Property tests of outages.
+//! Property tests of outages of an origin.
+//!
+//! An *unsent* request had left the gate, could not be sent, and waits again before the queue.
 
 use std::time::Duration;
 
@@ -7,19 +9,21 @@ use proptest::sample::Index;
 use testing::config;
 
 use super::*;
+use crate::fixtures::{START, at, ms};
 use crate::gate::{Admission, TimeoutReason, WaitLimits, WaitTimeout};
 use crate::{Cost, GateLimits, Share};
 
-const START: Moment = Moment::from_nanos(1_000_000_000);
-
 #[derive(Clone, Debug)]
 enum Step {
+    /// A request of this key joins.
     Join(u8),
+    /// One of the waiters disconnects.
     Leave(Index),
-    /// The request ends at the origin.
+    /// One of the requests at the origin ends.
     Done(Index),
-    /// The request has left and cannot be sent.
+    /// One of the requests at the origin could not be sent: an outage begins.
     Unsent(Index),
+    /// The outage ends.
     Back,
 }
 
@@ -42,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A request that has left.
+/// A request that has left the gate. `name` counts joins, `number` counts departures.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     name: u32,
@@ -51,10 +55,13 @@ struct Left {
     due: Moment,
 }
 
+/// A gate, and what the test knows of its requests.
 #[derive(Debug)]
 struct World {
+    /// A waiter is the name and the key of its request.
     gate: Gate<u8, (u32, u8)>,
     now: Moment,
+    /// Name, key and position of each waiter.
     waiting: Vec<(u32, u8, GatePosition)>,
     /// In the order of their departures.
     at_origin: Vec<Left>,
@@ -68,22 +75,33 @@ struct World {
 }
 
 impl World {
-    fn departs(&mut self, left: Left) -> Result<(), TestCaseError> {
+    /// Checks the departure of a request against the rules.
+    fn depart(
+        &mut self,
+        (name, key): (u32, u8),
+        number: u64,
+        due: Moment,
+    ) -> Result<(), TestCaseError> {
         prop_assert!(!self.gate.is_out(), "nobody leaves in an outage");
         let stayed = self.at_origin.last().map(|it| it.due);
         let last = stayed.max(self.last_sent);
         if let (Some(rate), Some(last)) = (self.gate.limits().rate, last) {
-            let apart = left.due.since(last) + Duration::from_nanos(1);
+            let apart = due.since(last) + Duration::from_nanos(1);
             prop_assert!(apart >= rate.interval(), "{apart:?}");
         }
         if let Some((end, departures, most)) = &mut self.since_outage {
             *departures += 1;
-            let steps = left.due.since(*end).as_millis() / RAMP_STEP.as_millis();
+            let steps = due.since(*end).as_millis() / RAMP_STEP.as_millis();
             let most = *most + usize::try_from(steps).unwrap_or(usize::MAX);
             let is_paced = *departures <= most;
             prop_assert!(is_paced, "{departures} of {most} leave after an outage");
         }
-        self.at_origin.push(left);
+        self.at_origin.push(Left {
+            name,
+            key,
+            number,
+            due,
+        });
         let most = self.gate.limits().max_in_flight;
         prop_assert!(most.is_none_or(|most| self.at_origin.len() <= most));
         Ok(())
@@ -113,13 +131,7 @@ impl World {
                     prop_assert!(!older, "a key keeps its order");
                 }
             }
-            let (number, due) = (release.number, release.due);
-            self.departs(Left {
-                name,
-                key,
-                number,
-                due,
-            })?;
+            self.depart((name, key), release.number, release.due)?;
             if self.waiting.is_empty() {
                 self.since_outage = None;
             }
@@ -132,18 +144,10 @@ impl World {
         let now = self.now;
         match *step {
             Step::Join(key) => {
-                match self
-                    .gate
-                    .join(&Share::of(key), Cost::ONE, now, || (name, key))
-                {
+                let share = Share::of(key);
+                match self.gate.join(&share, Cost::ONE, now, || (name, key)) {
                     Admission::Passed => {
-                        let number = self.gate.departures();
-                        self.departs(Left {
-                            name,
-                            key,
-                            number,
-                            due: now,
-                        })?;
+                        self.depart((name, key), self.gate.departures(), now)?;
                     }
                     Admission::Waiting(position) => self.waiting.push((name, key, position)),
                     Admission::Rejected(full) => prop_assert!(false, "{full:?}"),
@@ -208,7 +212,7 @@ proptest! {
             since_outage: None,
         };
         for (name, (step, millis)) in (0..).zip(steps) {
-            let until = world.now + Duration::from_millis(millis);
+            let until = world.now + ms(millis);
             world.run(until)?;
             world.step(name, &step)?;
             world.run(until)?;
@@ -234,15 +238,17 @@ proptest! {
         limits in limits(),
         hold in 1_u64..2000,
         queue_timeout in 1_u64..2000,
+        // Instant and key of each request.
         mut arrivals in prop::collection::vec((0_u64..6000, 0..4_u8), 1..60),
+        // Time before each outage, and its length.
         lengths in prop::collection::vec((1_u64..1500, 1_u64..2500), 0..5),
     ) {
-        let at = |millis: u64| START + Duration::from_millis(millis);
         let waits = WaitLimits {
-            queue_timeout: Duration::from_millis(queue_timeout),
-            hold: Duration::from_millis(hold),
+            queue_timeout: ms(queue_timeout),
+            hold: ms(hold),
             max_wait: None,
         };
+        // Begin (true) and end of each outage.
         let mut changes = Vec::new();
         let mut end = 0;
         for (apart, length) in lengths {
@@ -252,6 +258,7 @@ proptest! {
         arrivals.sort_unstable();
         let (mut gate, mut out_since) = (Gate::<u8, usize>::new(limits), None);
         let mut waiting: Vec<(usize, WaitTimeout, Moment, GatePosition)> = Vec::new();
+        // For each request, how often it was sent or timed out.
         let mut fates = vec![0; arrivals.len()];
         for millis in 0..12_000 {
             let now = at(millis);
@@ -267,8 +274,8 @@ proptest! {
                     gate.end_outage(now);
                 }
                 out_since = is_out.then_some(now);
-                for (_, patience, ..) in &mut waiting {
-                    patience.note(out_since, now);
+                for (_, timeout, ..) in &mut waiting {
+                    timeout.note(out_since, now);
                 }
             }
             let comes = arrivals.iter().enumerate().filter(|(_, it)| it.0 == millis);
@@ -280,31 +287,31 @@ proptest! {
                         gate.give_back(now);
                     }
                     Admission::Waiting(position) => {
-                        let mut patience = WaitTimeout::new(waits, now, None);
-                        patience.note(out_since, now);
-                        waiting.push((name, patience, now, position));
+                        let mut timeout = WaitTimeout::new(waits, now, None);
+                        timeout.note(out_since, now);
+                        waiting.push((name, timeout, now, position));
                     }
                     Admission::Rejected(full) => prop_assert!(false, "{full:?}"),
                 }
             }
-            waiting.retain(|(name, patience, _, position)| {
-                let (until, _) = patience.timeout_at();
+            waiting.retain(|(name, timeout, _, position)| {
+                let (until, _) = timeout.timeout_at();
                 if until <= now {
                     fates[*name] += 1;
                     gate.leave(position);
                 }
                 until > now
             });
-            for (_, patience, joined, _) in &waiting {
+            for (_, timeout, joined, _) in &waiting {
+                let (until, reason) = timeout.timeout_at();
                 if let Some(since) = out_since {
                     // The hold counts from the first outage in which it waited: this one, or an
                     // earlier one.
                     let latest = since.max(*joined) + waits.hold;
-                    let (until, why) = patience.timeout_at();
-                    prop_assert_eq!(why, TimeoutReason::Hold);
+                    prop_assert_eq!(reason, TimeoutReason::Hold);
                     prop_assert!(until <= latest && until >= *joined + waits.hold);
                 } else {
-                    prop_assert_eq!(patience.timeout_at().1, TimeoutReason::QueueTimeout);
+                    prop_assert_eq!(reason, TimeoutReason::QueueTimeout);
                 }
             }
         }

@@ -1,16 +1,11 @@
-//! Tests of outages.
-
-use std::time::Duration;
+//! Tests of outages of an origin.
+//!
+//! An *unsent* request had left the gate, could not be sent, and waits again before the queue.
 
 use super::*;
+use crate::fixtures::{at, millis_of};
 use crate::gate::Admission;
-use crate::{Cost, GateLimits, Share};
-
-const MS: Duration = Duration::from_millis(1);
-
-fn at(millis: u32) -> Moment {
-    Moment::from_nanos(1_000_000_000) + MS * millis
-}
+use crate::{Cost, GateLimits, Release, Share};
 
 fn gate(rate: &str, max_in_flight: Option<usize>) -> Gate<char, u32> {
     Gate::new(GateLimits {
@@ -23,7 +18,7 @@ fn gate(rate: &str, max_in_flight: Option<usize>) -> Gate<char, u32> {
 /// Joins a request of a key, with a number as its name.
 ///
 /// Returns its departure number if it passes.
-fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option<u64> {
+fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u64) -> Option<u64> {
     match gate.join(&Share::of(key), Cost::ONE, at(millis), || name) {
         Admission::Passed => Some(gate.departures()),
         Admission::Waiting(_) => None,
@@ -31,27 +26,26 @@ fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option
     }
 }
 
-/// Returns the requests that leave by then: names, and due instants in milliseconds.
-fn taken(gate: &mut Gate<char, u32>, millis: u32) -> Vec<(u32, u128)> {
+/// Takes the requests that leave by then: names, and due instants in milliseconds.
+fn take(gate: &mut Gate<char, u32>, millis: u64) -> Vec<(u32, u64)> {
     let releases = std::iter::from_fn(|| gate.take(at(millis)));
-    let due =
-        |release: crate::Release<char, u32>| (release.waiter, release.due.since(at(0)).as_millis());
-    releases.map(due).collect()
+    let describe = |release: Release<char, u32>| (release.waiter, millis_of(release.due));
+    releases.map(describe).collect()
 }
 
 #[test]
-fn a_slot_that_was_not_used_is_not_lost() {
+fn the_slot_of_a_request_that_could_not_be_sent_is_not_lost() {
     let mut gate = gate("1r/m", None);
     assert_eq!(join(&mut gate, 'a', 1, 0), Some(1));
     assert_eq!(join(&mut gate, 'a', 2, 1), None);
     gate.begin_outage();
     gate.put_back(1, 'a', 1, at(2), 1);
     gate.end_outage(at(1000));
-    assert_eq!(taken(&mut gate, 120_000), [(1, 1000), (2, 61_000)]);
+    assert_eq!(take(&mut gate, 120_000), [(1, 1000), (2, 61_000)]);
 }
 
 #[test]
-fn without_a_rate_a_recovered_origin_gets_one_and_then_two_for_each_answer() {
+fn without_a_rate_a_recovered_origin_gets_one_request_and_then_two_for_each_answer() {
     let mut gate = gate("none", None);
     gate.begin_outage();
     for name in 1..=20 {
@@ -60,9 +54,11 @@ fn without_a_rate_a_recovered_origin_gets_one_and_then_two_for_each_answer() {
     gate.end_outage(at(10));
     let mut rounds = Vec::new();
     for millis in 10..15 {
-        let left = taken(&mut gate, millis).len();
-        rounds.push(left);
-        (0..left).for_each(|_| gate.give_back(at(millis)));
+        let left = take(&mut gate, millis);
+        rounds.push(left.len());
+        for _ in left {
+            gate.give_back(at(millis));
+        }
     }
     assert_eq!(rounds, [1, 2, 4, 8, 5]);
     assert!(gate.is_free(at(15)) && gate.has_permit(), "it is as before");
@@ -101,10 +97,10 @@ fn a_recovered_origin_gets_one_more_request_every_100_ms_without_answers() {
         assert_eq!(join(&mut gate, 'a', name, 0), None);
     }
     gate.end_outage(at(1000));
-    assert_eq!(taken(&mut gate, 1099), [(0, 1000)]);
-    assert_eq!(taken(&mut gate, 1299), [(1, 1100), (2, 1200)]);
+    assert_eq!(take(&mut gate, 1099), [(0, 1000)]);
+    assert_eq!(take(&mut gate, 1299), [(1, 1100), (2, 1200)]);
     gate.give_back(at(1299));
-    let names: Vec<_> = taken(&mut gate, 1300).iter().map(|it| it.0).collect();
+    let names: Vec<_> = take(&mut gate, 1300).iter().map(|it| it.0).collect();
     assert_eq!(names, [3, 4], "one for the answer, and one for the time");
     assert_eq!(gate.due(), None);
 }
