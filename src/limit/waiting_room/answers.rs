@@ -1,4 +1,8 @@
-//! Results and counts of a waiting room.
+//! Results of visitors' requests at a waiting room, and the counts of the room.
+//!
+//! A visitor without a free session draws a *number*, which is in the visitor's *ticket*, and polls
+//! with it. The room *calls* visitors in order: a call reserves a *session* until the visitor polls
+//! again. A visitor with a session is *inside*.
 
 use super::WaitingVisitor;
 use crate::Moment;
@@ -50,11 +54,11 @@ pub struct RoomState {
 /// Result of a visitor without a ticket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drawn {
-    /// A session with this number.
+    /// The visitor gets a session with this number.
     Inside(u64),
-    /// A ticket with this number.
+    /// The visitor gets a ticket with this number.
     Waits(u64, WaitingVisitor),
-    /// The caller must reserve more numbers first.
+    /// All reserved numbers are drawn: the caller must [reserve](super::WaitingRoom::reserve) more.
     NoNumber,
 }
 
@@ -69,6 +73,6 @@ pub enum Polled {
     TooOften(WaitingVisitor),
     /// All waiting visitors were sent away.
     SentAway,
-    /// The ticket was used, its call has expired, or it was never drawn.
+    /// The ticket is not valid: it was used, its call has expired, or its number was never drawn.
     Void,
 }

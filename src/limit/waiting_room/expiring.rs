@@ -1,4 +1,7 @@
-//! Entries with an expiry: the sessions inside, and the calls of visitors who have not arrived yet.
+//! Entries that expire: the sessions of a waiting room, and its calls of visitors who have not
+//! come.
+//!
+//! The end of an entry may move to a later instant, for example with each request of a session.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,9 +12,9 @@ use crate::Moment;
 #[derive(Debug)]
 pub(super) struct Expiring<T> {
     entries: HashMap<u64, T>,
-    /// Instant of the next check of each entry, not later than its expiry, and its number.
+    /// Instant at which an entry is checked next, and its number. The first one comes first.
     ///
-    /// The entry may have been removed by then.
+    /// The check is not later than the end of the entry. The entry may have been removed by then.
     checks: BinaryHeap<Reverse<(Moment, u64)>>,
 }
 
@@ -44,7 +47,9 @@ impl<T> Expiring<T> {
         self.entries.remove(&number)
     }
 
-    /// Removes the entries that have expired by `now`. Returns their number.
+    /// Removes the entries that have expired by `now`. Returns how many.
+    ///
+    /// `end` returns the current end of an entry.
     pub(super) fn expire(&mut self, now: Moment, end: impl Fn(&T) -> Moment) -> u64 {
         let mut expired = 0;
         while let Some(&Reverse((check, number))) = self.checks.peek()

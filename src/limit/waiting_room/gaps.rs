@@ -1,11 +1,14 @@
-//! Numbers of a waiting room that may never have been drawn.
+//! Gaps: numbers of a waiting room that may never have been drawn.
+//!
+//! A process reserves numbers in the state file before visitors draw them. If it is killed, the
+//! next process begins above the reserved numbers, and cannot know which of them were drawn.
 
 /// Upper bound of the gaps that are kept. Numbers of older gaps count as drawn.
 const MAX_GAPS: usize = 16;
 
 /// Ranges of numbers that an earlier process reserved, and may not have drawn.
 ///
-/// A range contains the numbers above the first, up to the second.
+/// A range `(after, to)` contains the numbers above `after`, up to `to`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps(Vec<(u64, u64)>);
 

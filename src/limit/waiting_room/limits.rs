@@ -1,4 +1,7 @@
 //! Limits of a waiting room.
+//!
+//! A visitor *inside* has a *session*. The room *calls* waiting visitors: a call reserves a session
+//! until the visitor arrives.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,7 +14,7 @@ use crate::{Moment, Rate};
 pub struct RoomLimits {
     /// Maximum of visitors inside; `None`: no bound.
     pub sessions: Option<NonZeroU32>,
-    /// Rate of new visitors; [`Rate::UNLIMITED`]: as fast as sessions become free.
+    /// Rate at which visitors are admitted; [`Rate::UNLIMITED`]: as fast as sessions become free.
     pub admit: Rate,
     /// Duration without a request after which a session ends.
     pub idle: Duration,

@@ -1,13 +1,16 @@
-//! Random order of the visitors who came before a room opened.
+//! Lottery: the random order of the visitors who came before a waiting room opened.
+//!
+//! Each visitor has drawn a *number*. The lottery maps it to a *position*, in the order of which
+//! the room calls the visitors.
 
 use crate::stable_hash::mixed;
 
 /// Random permutation of the `count` numbers above `first`.
 ///
-/// It is computed for one number at a time, in both directions, so it needs no list: a Feistel
-/// network over the smallest square of a power of two that has room, iterated until the result is
-/// in range (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). Everybody who knows
-/// the keys can verify the order.
+/// It is computed for one number at a time, in both directions, so it needs no list. It is a
+/// Feistel network over the next power of four that is at least `count`, applied again until the
+/// result is in range (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). Everybody
+/// who knows the keys can verify the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lottery {
     /// Numbers up to this one are not part of it.
@@ -44,8 +47,10 @@ impl Lottery {
         })
     }
 
-    /// Maps a number of the lottery by `step` until the result is in range, other numbers to
-    /// themselves.
+    /// Applies the network `step` to a number until the result is in range.
+    ///
+    /// `step(half, (left, right))` maps the two halves of a number; `half` is the mask of a half.
+    /// Numbers outside the lottery are mapped to themselves.
     fn walk(&self, number: u64, step: impl Fn(u64, (u64, u64)) -> (u64, u64)) -> u64 {
         let Some(mut index) = number.checked_sub(self.first + 1) else {
             return number;
@@ -54,6 +59,7 @@ impl Lottery {
             return number;
         }
         let bits = u64::BITS - (self.count - 1).leading_zeros();
+        // Bits of a half.
         let bits = bits.div_ceil(2).max(1);
         let half = (1 << bits) - 1;
         loop {

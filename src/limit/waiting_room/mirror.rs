@@ -1,4 +1,8 @@
-//! Waiting room that is kept in a store, as one of several gateways knows it.
+//! Mirror: a waiting room that is kept in a store, as one of several gateways knows it.
+//!
+//! A visitor without a free session draws a *number*, which is in the visitor's *ticket*, and polls
+//! with it. Its *position* is its rank in the order of calls. A *call* reserves a *session* for the
+//! visitor. See the parent module.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +12,7 @@ use super::{
 };
 use crate::Moment;
 
-/// Upper bound of the calls that are recorded at once: this suffices to know the pace.
+/// Upper bound of the calls that are recorded for the pace at once. More would not change it much.
 const MAX_RECORDED: u64 = 10_000;
 
 /// Waiting room that is kept in a store, as one of several gateways knows it.
@@ -29,6 +33,7 @@ pub struct RoomMirror {
     swept: Moment,
     /// Whether the store was ever reached.
     is_known: bool,
+    /// Whether the store is unreachable.
     is_out: bool,
 }
 
@@ -79,7 +84,8 @@ pub enum MirrorTouch {
 /// Answer to a visitor with a ticket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MirrorPoll {
-    /// The result. For a position near the front, the next poll must be reported to the store.
+    /// The result. For a visitor near the front also the position and the time until the next poll,
+    /// which the caller must report to the store.
     Answer(Polled, Option<(u64, Duration)>),
     /// Only the store knows the state of the visitor at this position.
     Query(u64),
@@ -113,7 +119,8 @@ impl RoomMirror {
         self.room.reschedule(opens);
     }
 
-    /// Returns the local room: its limits, its lotteries, positions, and the totals of all gateways.
+    /// Returns the local room: its limits, its lotteries, positions, and the totals of all
+    /// gateways.
     pub fn room(&self) -> &WaitingRoom {
         &self.room
     }
@@ -203,6 +210,7 @@ impl RoomMirror {
     /// Answers a poll of a visitor with a ticket.
     pub fn poll(&mut self, number: u64, now: Moment) -> MirrorPoll {
         let position = self.room.position(number);
+        // The number was drawn and its position was not called, as of the last reply.
         let is_sure = self.is_known && number <= self.room.drawn && position > self.room.called;
         if !is_sure && !self.is_out {
             return MirrorPoll::Query(position);
@@ -211,6 +219,7 @@ impl RoomMirror {
             // The number was drawn at another gateway. In an outage its position is not known.
             return MirrorPoll::Answer(Polled::Waits(self.answer_behind(1, number, now)), None);
         }
+        // In an outage, a visitor who may have been called continues to wait as the first one.
         let position = position.max(self.room.called + 1);
         if let Err(due) = self.room.polls.poll(number, now) {
             let waiting = self.room.waiting_until(position, due, now);
@@ -258,25 +267,20 @@ impl RoomMirror {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::limits;
     use super::*;
-    use crate::Rate;
+    use crate::fixtures::{START, secs};
 
     fn at(seconds: u64) -> Moment {
-        Moment::default() + Duration::from_secs(1_000_000 + seconds)
+        START + secs(seconds)
     }
 
+    /// Returns a room in which a session ends after 100 s.
     fn mirror() -> RoomMirror {
-        let limits = RoomLimits {
-            sessions: None,
-            admit: Rate::UNLIMITED,
-            idle: Duration::from_secs(100),
-            claim: Duration::from_secs(10),
-            opens: None,
-            is_paused: false,
-        };
-        RoomMirror::new(limits, at(0))
+        RoomMirror::new(limits(0, "none", 100, 10), at(0))
     }
 
+    /// Returns a report of the store: the last number that was drawn, and the last one called.
     fn reported(drawn: u64, called: u64) -> RoomSnapshot {
         RoomSnapshot {
             drawn,
@@ -289,19 +293,23 @@ mod tests {
     #[test]
     fn those_who_wait_are_answered_here_and_others_are_asked_about() {
         let mut mirror = mirror();
-        let found = mirror.poll(5, at(0));
-        assert_eq!(found, MirrorPoll::Query(5), "nothing is known");
+        assert_eq!(
+            mirror.poll(5, at(0)),
+            MirrorPoll::Query(5),
+            "nothing is known"
+        );
         mirror.follow(reported(10, 4), at(1));
         let MirrorPoll::Answer(Polled::Waits(waiting), Some((5, after))) = mirror.poll(5, at(1))
         else {
             panic!("it waits");
         };
+        assert_eq!(waiting.position, Some(1));
+        assert_eq!(after.as_secs(), waiting.retry_after);
         assert_eq!(
-            (waiting.position, after.as_secs()),
-            (Some(1), waiting.retry_after)
+            mirror.poll(4, at(1)),
+            MirrorPoll::Query(4),
+            "it may be called"
         );
-        let found = mirror.poll(4, at(1));
-        assert_eq!(found, MirrorPoll::Query(4), "it may be called");
         let found = mirror.poll(11, at(1));
         assert_eq!(found, MirrorPoll::Query(11), "another gateway gave it");
         mirror.follow(reported(10, 5), at(2));

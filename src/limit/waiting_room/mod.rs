@@ -9,6 +9,10 @@
 //!   [`Lottery`] shuffles the visitors who came before the opening.
 //! - A *call* reserves a session for a visitor, until the visitor polls or the call expires.
 //! - A *session* is a visitor inside. It expires when the visitor sends no request for `idle`.
+//!
+//! If a free session exists when a visitor comes, the visitor enters without waiting: see
+//! [`WaitingRoom::draw`]. Files: `wait` predicts waits, `polls` remembers polls, `pace` measures
+//! calls, `mirror` is a room that several gateways share.
 
 mod answers;
 mod expiring;
@@ -77,7 +81,8 @@ pub struct WaitingRoom {
     pace: Pace,
     /// Earliest instant of the next call.
     next_call: Moment,
-    /// Whether something else than the pace has prevented calls since the last call.
+    /// Whether, since the last call, calls were prevented by something else than the pace of
+    /// `admit`: no waiting visitor, no free session, or a pause.
     was_blocked: bool,
     /// Numbers up to this one were sent away.
     emptied: u64,
@@ -138,7 +143,7 @@ impl WaitingRoom {
         scaled.min(self.limits.admit.per_second())
     }
 
-    /// Lets a visitor without a ticket in, or draws a number.
+    /// Lets a visitor without a ticket enter, or draws a number for the visitor.
     pub fn draw(&mut self, keys: LotteryKeys, now: Moment) -> Drawn {
         self.advance(keys, now);
         if self.drawn >= self.reserved {
@@ -362,9 +367,9 @@ impl WaitingRoom {
 
     /// Schedules the next call an interval of `admit` after one that was due at `earliest`.
     ///
-    /// Without `admit`, only sessions bound the calls, and `next_call` stays in the past. Each worker
-    /// reads the clock itself, so the next visitor may come at a slightly earlier instant than this
-    /// one.
+    /// Without `admit`, only sessions bound the calls, and `next_call` stays in the past. Each
+    /// worker reads the clock itself, so the next visitor may come at a slightly earlier instant
+    /// than this one.
     fn space_next_call(&mut self, earliest: Moment) {
         let interval = self.limits.interval();
         if !interval.is_zero() {

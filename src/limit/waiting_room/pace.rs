@@ -1,13 +1,15 @@
-//! Measured pace of calls.
+//! Pace of a waiting room: the measured number of calls per second.
+//!
+//! A *call* reserves a session for a waiting visitor. Calls are counted in *steps* of five seconds.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::{Moment, nanos};
 
-/// Span over which calls are counted together.
+/// Length of a step.
 const STEP: Duration = Duration::from_secs(5);
-/// Number of spans that are kept: five minutes.
+/// Number of steps that are kept: five minutes.
 const STEPS: usize = 60;
 
 /// Seconds with waiting visitors that suffice to know the pace.
@@ -18,7 +20,7 @@ const MEASURED_SECONDS: f64 = 20.0;
 pub(super) struct Pace {
     /// Calls per second to assume until enough is measured.
     expected: f64,
-    /// Measured spans, the oldest first.
+    /// Measured steps, the oldest first.
     steps: VecDeque<Step>,
     /// Instant until which the pace has been measured.
     until: Moment,
@@ -26,10 +28,11 @@ pub(super) struct Pace {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
+    /// Number of calls.
     calls: f64,
     /// Seconds in which a visitor waited.
     waited: f64,
-    /// Number of the span since the epoch.
+    /// Number of the step since the Unix epoch.
     index: u64,
 }
 
@@ -62,6 +65,7 @@ impl Pace {
         self.step(now).calls += 1.0;
     }
 
+    /// Returns the current step. Begins it if it is new.
     fn step(&mut self, now: Moment) -> &mut Step {
         let index = now.as_nanos() / nanos(STEP);
         if self.steps.back().is_none_or(|last| last.index < index) {
@@ -79,8 +83,8 @@ impl Pace {
 
     /// Returns the expected calls per second.
     ///
-    /// If less than [`MEASURED_SECONDS`] are measured, the expected pace counts for the rest. So the
-    /// first few calls have little weight.
+    /// If less than [`MEASURED_SECONDS`] are measured, the expected pace counts for the rest. So
+    /// the first few calls have little weight.
     pub(super) fn per_second(&self) -> f64 {
         let calls: f64 = self.steps.iter().map(|step| step.calls).sum();
         let waited: f64 = self.steps.iter().map(|step| step.waited).sum();

@@ -1,4 +1,7 @@
-//! Next polls of the waiting visitors near the front.
+//! Polls: when each waiting visitor near the front may poll next.
+//!
+//! The answer to a visitor's poll says when to poll again (`Retry-After`). A visitor may poll
+//! earlier a few times (*early polls*). More are rejected.
 
 use std::time::Duration;
 
@@ -6,7 +9,7 @@ use crate::Moment;
 
 /// Number of waiting visitors that are remembered: the first in the queue.
 pub(super) const REMEMBERED: usize = 1 << 16;
-/// Period in which one poll more than `Retry-After` allows is accepted.
+/// Period after which a visitor may make one more early poll.
 const EARLY_INTERVAL: Duration = Duration::from_secs(15);
 /// Number of early polls that are accepted at once.
 const EARLY_BURST: u32 = 4;
@@ -15,8 +18,9 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 
 /// Due time of the next poll of each visitor near the front, and a budget of early polls.
 ///
-/// The last bits of a number select its entry, so the memory is bounded. Of several visitors with
-/// the same entry, the visitor furthest ahead has it.
+/// A visitor is known by the number that it drew. The last bits of the number select its entry, so
+/// the memory is bounded. Of several visitors with the same entry, the visitor furthest ahead has
+/// it.
 #[derive(Debug, Default)]
 pub(super) struct Polls {
     /// Empty until a visitor waits.
@@ -27,8 +31,9 @@ pub(super) struct Polls {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct PollEntry {
-    /// Number of the visitor; 0: free.
+    /// Number of the visitor; 0: the entry is free.
     number: u64,
+    /// Instant from which the next poll is not early.
     due: Moment,
     /// Instant at which the visitor has its whole budget of early polls again.
     early: Moment,
@@ -75,6 +80,7 @@ impl Polls {
         if now + TOLERANCE >= known.due {
             return Ok(());
         }
+        // Each early poll uses an interval of the budget.
         let early = known.early.max(now) + EARLY_INTERVAL;
         if early > now + EARLY_INTERVAL * EARLY_BURST {
             return Err(known.due);
@@ -106,6 +112,7 @@ impl Polls {
     }
 }
 
+/// Returns the index of a number's entry.
 fn index(number: u64) -> usize {
     usize::try_from(number % REMEMBERED as u64).unwrap_or(0)
 }

@@ -1,4 +1,8 @@
-//! Waiting rooms in the state file.
+//! Waiting rooms in the state file: the next process continues from them.
+//!
+//! A visitor without a free session draws a *number* and polls with it. Its *position* is its rank
+//! in the order of calls. A *call* reserves a *session* for the visitor. A *gap* is a range of
+//! numbers that may never have been drawn, because a process was killed.
 
 use std::time::Duration;
 
@@ -21,7 +25,8 @@ const MAX_NUMBER: u64 = u64::MAX >> 1;
 pub struct SavedRoom {
     /// Last number that was drawn.
     pub drawn: u64,
-    /// Last number that may have been drawn since. It is above `drawn` if the process was killed.
+    /// Last number that may have been drawn. It is above `drawn` if the process was killed after it
+    /// had saved the room.
     pub reserved: u64,
     /// Last position that was called.
     pub called: u64,

@@ -1,4 +1,9 @@
 //! Tests of waiting rooms.
+//!
+//! A visitor without a free *session* draws a *number* and polls with it. A *call* reserves a
+//! session for the visitor, until the next poll or until the call expires (after `claim`). A
+//! session expires after `idle` without a request. The *position* is the rank of a number among
+//! those who wait.
 
 #![expect(clippy::cast_precision_loss, reason = "the numbers are small")]
 
@@ -6,40 +11,51 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::*;
+use crate::fixtures::{START, secs};
 use crate::{Moment, Rate};
 
-const KEYS: LotteryKeys = [1, 2, 3, 4, 5, 6];
+pub(super) const KEYS: LotteryKeys = [1, 2, 3, 4, 5, 6];
 
-fn at(seconds: f64) -> Moment {
-    Moment::from_nanos(1_000_000_000_000) + Duration::from_secs_f64(seconds)
+/// Returns the instant this number of seconds after the beginning.
+pub(super) fn at(seconds: f64) -> Moment {
+    START + Duration::from_secs_f64(seconds)
 }
 
-fn limits(sessions: u32, admit: &str) -> RoomLimits {
+/// Returns the limits of a room that is open. With 0 sessions, their number is unlimited.
+///
+/// A session ends after `idle` seconds, and a call after `claim` seconds.
+pub(super) fn limits(sessions: u32, admit: &str, idle: u64, claim: u64) -> RoomLimits {
     RoomLimits {
         sessions: NonZeroU32::new(sessions),
-        admit: match admit {
-            "none" => Rate::UNLIMITED,
-            rate => rate.parse().unwrap(),
-        },
-        idle: Duration::from_secs(60),
-        claim: Duration::from_secs(10),
+        admit: Rate::parse_or_unlimited(admit).unwrap(),
+        idle: secs(idle),
+        claim: secs(claim),
         opens: None,
         is_paused: false,
     }
 }
 
+/// Draws a number for a visitor who must wait.
+pub(super) fn draw_waiting(room: &mut WaitingRoom, now: Moment) -> (u64, WaitingVisitor) {
+    match room.draw(KEYS, now) {
+        Drawn::Waits(number, waiting) => (number, waiting),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Returns a room with this number of visitors inside, and this number waiting.
 fn filled(sessions: u32, waiting: u64) -> WaitingRoom {
-    let mut room = WaitingRoom::new(limits(sessions, "none"), at(0.0));
+    let mut room = WaitingRoom::new(limits(sessions, "none", 60, 10), at(0.0));
     for number in 1..=u64::from(sessions) {
         assert_eq!(room.draw(KEYS, at(0.0)), Drawn::Inside(number));
     }
     for _ in 0..waiting {
-        assert!(matches!(room.draw(KEYS, at(0.0)), Drawn::Waits(..)));
+        draw_waiting(&mut room, at(0.0));
     }
     room
 }
 
+/// Returns the position of a visitor who must go on waiting.
 fn position(polled: Polled) -> Option<u64> {
     match polled {
         Polled::Waits(waiting) => waiting.position,
@@ -49,7 +65,7 @@ fn position(polled: Polled) -> Option<u64> {
 
 #[test]
 fn a_free_session_is_taken_by_a_visitor_with_a_slightly_earlier_clock() {
-    let mut room = WaitingRoom::new(limits(2, "none"), at(0.0));
+    let mut room = WaitingRoom::new(limits(2, "none", 60, 10), at(0.0));
     assert_eq!(room.draw(KEYS, at(0.000_02)), Drawn::Inside(1));
     assert_eq!(room.draw(KEYS, at(0.000_01)), Drawn::Inside(2));
 }
@@ -58,10 +74,10 @@ fn a_free_session_is_taken_by_a_visitor_with_a_slightly_earlier_clock() {
 fn another_opening_is_taken_and_a_room_that_is_open_stays_open() {
     let opening = |seconds| RoomLimits {
         opens: Some(at(seconds)),
-        ..limits(2, "none")
+        ..limits(2, "none", 60, 10)
     };
     let mut room = WaitingRoom::new(opening(7200.0), at(0.0));
-    assert!(matches!(room.draw(KEYS, at(0.0)), Drawn::Waits(..)));
+    draw_waiting(&mut room, at(0.0));
     room.reschedule(Some(at(10.0)));
     assert_eq!(room.next_event(), Some(at(10.0)));
     room.advance(KEYS, at(10.0));
@@ -107,7 +123,7 @@ fn a_ticket_is_used_once_and_a_lost_turn_does_not_come_back() {
 #[test]
 fn a_call_is_kept_for_claim_after_the_due_poll_also_over_a_restart() {
     for restarts in [false, true] {
-        let mut room = WaitingRoom::new(limits(1, "1r/m"), at(0.0));
+        let mut room = WaitingRoom::new(limits(1, "1r/m", 60, 10), at(0.0));
         for _ in 0..100 {
             room.draw(KEYS, at(0.0));
         }
@@ -164,15 +180,13 @@ fn nobody_is_called_while_the_room_is_paused_but_by_hand() {
     room.retune(paused, KEYS, at(1.0));
     room.advance(KEYS, at(100.0));
     assert_eq!((room.state().inside, room.state().called), (0, 0));
-    let Drawn::Waits(number, waiting) = room.draw(KEYS, at(100.0)) else {
-        panic!("nobody walks in");
-    };
+    let (number, waiting) = draw_waiting(&mut room, at(100.0));
     assert_eq!((number, waiting.position), (16, Some(11)));
     assert_eq!(waiting.wait, None);
     assert_eq!(room.call(3, KEYS, at(100.0)), 3);
     assert_eq!(room.call(3, KEYS, at(100.0)), 2, "there are five places");
     assert!(matches!(room.poll(6, KEYS, at(101.0)), Polled::Inside(_)));
-    room.retune(limits(100, "none"), KEYS, at(102.0));
+    room.retune(limits(100, "none", 60, 10), KEYS, at(102.0));
     assert_eq!((room.state().waiting, room.state().called), (0, 10));
 }
 
@@ -181,19 +195,21 @@ fn an_emptied_room_sends_all_away_who_wait_and_begins_anew() {
     let mut room = filled(3, 10);
     assert_eq!(room.empty(KEYS, at(1.0)), 10);
     assert_eq!(room.poll(7, KEYS, at(2.0)), Polled::SentAway);
-    let Drawn::Waits(number, waiting) = room.draw(KEYS, at(2.0)) else {
-        panic!("those inside have stayed");
-    };
-    assert_eq!((number, waiting.position), (14, Some(1)));
+    let (number, waiting) = draw_waiting(&mut room, at(2.0));
+    assert_eq!(
+        (number, waiting.position),
+        (14, Some(1)),
+        "those inside have stayed"
+    );
     assert!(room.touch(2, KEYS, at(3.0)));
 }
 
 #[test]
 fn a_session_that_was_free_for_long_earns_no_extra_calls() {
-    let mut room = WaitingRoom::new(limits(2, "1r/s"), at(0.0));
+    let mut room = WaitingRoom::new(limits(2, "1r/s", 60, 10), at(0.0));
     assert_eq!(room.draw(KEYS, at(0.0)), Drawn::Inside(1));
     for _ in 0..5 {
-        assert!(matches!(room.draw(KEYS, at(0.1)), Drawn::Waits(..)));
+        draw_waiting(&mut room, at(0.1));
     }
     room.advance(KEYS, at(1.0));
     assert_eq!(room.state().called, 1);
@@ -209,10 +225,10 @@ fn a_session_that_was_free_for_long_earns_no_extra_calls() {
 fn more_numbers_are_drawn_once_they_are_reserved() {
     let mut room = filled(1, 2);
     room.reserve(4);
-    assert!(matches!(room.draw(KEYS, at(1.0)), Drawn::Waits(4, _)));
+    assert_eq!(draw_waiting(&mut room, at(1.0)).0, 4);
     assert_eq!(room.draw(KEYS, at(1.0)), Drawn::NoNumber);
     room.reserve(100);
-    assert!(matches!(room.draw(KEYS, at(1.0)), Drawn::Waits(5, _)));
+    assert_eq!(draw_waiting(&mut room, at(1.0)).0, 5);
 }
 
 #[test]
@@ -237,7 +253,7 @@ fn a_saved_room_with_strange_numbers_is_not_sound_or_does_no_harm() {
                 continue;
             }
             restored += 1;
-            let mut room = WaitingRoom::restore(saved, limits(3, "none"), at(0.0));
+            let mut room = WaitingRoom::restore(saved, limits(3, "none", 60, 10), at(0.0));
             for number in 0..10 {
                 let _any = room.draw(KEYS, at(number as f64));
                 let _any = room.poll(number, KEYS, at(number as f64));

@@ -1,4 +1,6 @@
-//! Predicted waits of visitors, and the time of their next poll.
+//! Predicted waits of visitors at a waiting room, and the time of their next poll.
+//!
+//! A waiting visitor has drawn a *number*. Its *position* is its rank in the order of calls.
 
 use std::time::Duration;
 
@@ -50,9 +52,10 @@ impl WaitingRoom {
         waiting
     }
 
-    /// Returns a tenth of the remaining time, spread by the number so that polls do not coincide.
+    /// Returns the seconds until the next poll: a tenth of the remaining time.
     ///
-    /// It is not long after the opening, because the order is unknown before.
+    /// It varies with the number, so that polls do not coincide. Before the opening, the next poll
+    /// is at most a few seconds after it, because the order is unknown until then.
     fn retry_after(&self, waiting: &WaitingVisitor, number: u64, now: Moment) -> u64 {
         let spread = spread(number);
         let tenth = (self.time_left(waiting, now) / 10.0).clamp(MIN_RETRY, MAX_RETRY);
@@ -74,6 +77,7 @@ impl WaitingRoom {
         }
     }
 
+    /// Returns the answer to the visitor at `position`, without `retry_after`.
     fn waiting_at(&self, position: u64, now: Moment) -> WaitingVisitor {
         let position = self.is_open.then(|| {
             // A visitor who was called meanwhile receives the call at the next poll.
@@ -83,10 +87,10 @@ impl WaitingRoom {
         });
         let opens_in = self.limits.opens.map(|opens| opens.since(now));
         let wait = if let Some(position) = position {
-            self.wait_of(position)
+            self.wait_at(position)
         } else {
-            // The middle of the queue is the best prediction.
-            let middle = self.wait_of(self.waiting() / 2 + 1);
+            // The order is random then: the middle of the queue is the best prediction.
+            let middle = self.wait_at(self.waiting() / 2 + 1);
             middle.zip(opens_in).map(|(wait, opens_in)| wait + opens_in)
         };
         WaitingVisitor {
@@ -100,11 +104,12 @@ impl WaitingRoom {
     ///
     /// Calls of visitors who do not arrive are included, because their sessions are used for later
     /// calls.
-    fn wait_of(&self, position: u64) -> Option<Duration> {
+    fn wait_at(&self, position: u64) -> Option<Duration> {
         let seconds = to_float(position) / self.pace.per_second();
         Duration::try_from_secs_f64(seconds).ok()
     }
 
+    /// Returns the seconds until the predicted call or the opening, whichever is later.
     fn time_left(&self, waiting: &WaitingVisitor, now: Moment) -> f64 {
         let opens = self.limits.opens.map(|opens| opens.since(now));
         let wait = waiting.wait.map_or(f64::INFINITY, |it| it.as_secs_f64());

@@ -1,14 +1,14 @@
-//! Simulated visitors who draw, poll, enter and leave.
+//! Simulated visitors who draw a number, poll until they are called, enter, and leave.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::super::*;
-use crate::{Moment, Rate};
+use testing::Random;
 
-pub(super) const KEYS: LotteryKeys = [1, 2, 3, 4, 5, 6];
+use super::super::tests::{KEYS, at};
+use super::super::*;
+use crate::Moment;
 
 /// Behaviour of visitors.
 #[derive(Clone, Copy)]
@@ -23,39 +23,51 @@ pub(super) struct Crowd {
     pub(super) stay: f64,
     /// Share by which visits get longer and shorter, in cycles of an hour.
     pub(super) swing: f64,
-    /// Percentage of visitors who never come back after they drew a number.
-    pub(super) vanish: u64,
-    /// Upper bound of the seconds that a response takes.
+    /// Share of visitors who never poll after they drew a number.
+    pub(super) vanish: f64,
+    /// Upper bound of the seconds by which a poll is later than the room asked for.
     pub(super) latency: f64,
 }
 
+/// Event of a run, with the index of the visitor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Happening {
+enum Event {
     Comes(usize),
-    Asks(usize),
+    Polls(usize),
+    /// Sends a request from inside.
     IsActive(usize),
-    Event,
+    /// The room calls visitors, or ends calls and sessions.
+    RoomAdvances,
 }
 
-/// Events of one visitor.
+/// Record of one visitor.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Visit {
+    /// The number that was drawn; 0 before that.
     pub(super) number: u64,
+    /// Instant at which a visitor who had to wait drew the number.
     pub(super) drew: Option<Moment>,
+    /// Predicted wait at that instant.
     pub(super) predicted: Option<Duration>,
+    /// Instant of the call.
     pub(super) called: Option<Moment>,
     pub(super) entered: Option<Moment>,
+    /// Instant after which the visitor sends no requests from inside.
     pub(super) leaves: Moment,
+    /// Whether the visitor never polls.
     pub(super) vanishes: bool,
+    /// Whether the room did not know the number any more.
     pub(super) voided: bool,
 }
 
+/// A room and its visitors, on virtual time.
 pub(super) struct Run {
     pub(super) room: WaitingRoom,
     pub(super) now: Moment,
-    pub(super) random: u64,
-    pub(super) crowd: Crowd,
-    pub(super) agenda: BinaryHeap<Reverse<(Moment, Happening)>>,
+    random: Random,
+    crowd: Crowd,
+    /// Later events, the first one first.
+    agenda: BTreeSet<(Moment, Event)>,
     pub(super) visits: Vec<Visit>,
     /// Largest number of visitors inside and called.
     pub(super) most: u64,
@@ -65,23 +77,8 @@ pub(super) struct Run {
     pub(super) offered: f64,
     /// Session-seconds of visitors who were called and had not arrived yet.
     pub(super) kept: f64,
-    pub(super) polls: u64,
+    /// Instants at which visitors were called, or entered without waiting.
     pub(super) calls: Vec<Moment>,
-}
-
-pub(super) fn at(seconds: f64) -> Moment {
-    Moment::from_nanos(1_000_000_000_000) + Duration::from_secs_f64(seconds)
-}
-
-pub(super) fn limits(sessions: u32, admit: &str, idle: u64, claim: u64) -> RoomLimits {
-    RoomLimits {
-        sessions: NonZeroU32::new(sessions),
-        admit: Rate::parse_or_unlimited(admit).unwrap(),
-        idle: Duration::from_secs(idle),
-        claim: Duration::from_secs(claim),
-        opens: None,
-        is_paused: false,
-    }
 }
 
 impl Run {
@@ -89,125 +86,120 @@ impl Run {
         let mut run = Self {
             room: WaitingRoom::new(limits, at(0.0)),
             now: at(0.0),
-            random: crowd.seed,
+            random: Random(crowd.seed),
             crowd,
-            agenda: BinaryHeap::new(),
+            agenda: BTreeSet::new(),
             visits: Vec::new(),
             most: 0,
             wasted: 0.0,
             offered: 0.0,
             kept: 0.0,
-            polls: 0,
             calls: Vec::new(),
         };
         for id in 0..crowd.visitors {
-            let even = run.uniform();
+            let even = run.random.share();
             let uneven = 0.07 * (2.0 * std::f64::consts::TAU * even).sin();
             let comes = (even + if crowd.has_waves { uneven } else { 0.0 }) * crowd.come_within;
-            let vanishes = run.next() % 100 < crowd.vanish;
+            let vanishes = run.random.share() < crowd.vanish;
             run.visits.push(Visit {
                 vanishes,
                 ..Visit::default()
             });
-            run.plan(at(comes), Happening::Comes(id));
+            run.plan(at(comes), Event::Comes(id));
         }
         run
     }
 
-    pub(super) fn next(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    fn plan(&mut self, moment: Moment, event: Event) {
+        self.agenda.insert((moment, event));
     }
 
-    pub(super) fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub(super) fn plan(&mut self, moment: Moment, happening: Happening) {
-        self.agenda.push(Reverse((moment, happening)));
-    }
-
-    pub(super) fn ask_again(&mut self, id: usize, waiting: &WaitingVisitor) {
+    /// Plans the next poll of a visitor who keeps to `Retry-After`.
+    fn poll_later(&mut self, id: usize, waiting: &WaitingVisitor) {
         assert!((2..=60).contains(&waiting.retry_after), "{waiting:?}");
-        let late = self.uniform() * self.crowd.latency;
+        let late = self.random.share() * self.crowd.latency;
         let after = Duration::from_secs(waiting.retry_after) + Duration::from_secs_f64(late);
-        self.plan(self.now + after, Happening::Asks(id));
+        self.plan(self.now + after, Event::Polls(id));
     }
 
-    pub(super) fn enter(&mut self, id: usize) {
+    fn enter(&mut self, id: usize) {
         // Visits get longer and shorter in cycles of an hour.
         let turn = self.now.since(at(0.0)).as_secs_f64() / 3600.0 * std::f64::consts::TAU;
         let longer = 1.0 + self.crowd.swing * turn.sin();
-        let stay = -self.uniform().max(1e-9).ln() * self.crowd.stay * longer;
+        let stay = -self.random.share().max(1e-9).ln() * self.crowd.stay * longer;
         let (now, visit) = (self.now, &mut self.visits[id]);
         visit.entered = Some(now);
         visit.leaves = now + Duration::from_secs_f64(stay);
-        self.plan(self.now, Happening::IsActive(id));
+        self.plan(self.now, Event::IsActive(id));
     }
 
-    pub(super) fn visit(&mut self, id: usize) -> &mut Visit {
-        &mut self.visits[id]
+    /// Lets the next event of the agenda happen, if it is before `until`.
+    pub(super) fn step_before(&mut self, until: Moment) -> bool {
+        let Some((moment, event)) = self.agenda.pop_first() else {
+            return false;
+        };
+        if moment >= until {
+            self.agenda.insert((moment, event));
+            return false;
+        }
+        self.now = self.now.max(moment);
+        self.handle(event);
+        true
     }
 
-    pub(super) fn step(&mut self, happening: Happening) {
+    fn handle(&mut self, event: Event) {
         let now = self.now;
-        match happening {
-            Happening::Comes(id) => match self.room.draw(KEYS, now) {
+        match event {
+            Event::Comes(id) => match self.room.draw(KEYS, now) {
                 Drawn::Inside(number) => {
                     self.calls.push(now);
-                    self.visit(id).number = number;
+                    self.visits[id].number = number;
                     self.enter(id);
                 }
                 Drawn::Waits(number, waiting) => {
-                    let visit = self.visit(id);
+                    let visit = &mut self.visits[id];
                     (visit.number, visit.drew) = (number, Some(now));
                     visit.predicted = waiting.wait;
                     if !visit.vanishes {
-                        self.ask_again(id, &waiting);
+                        self.poll_later(id, &waiting);
                     }
                 }
                 Drawn::NoNumber => panic!("numbers are there"),
             },
-            Happening::Asks(id) => {
-                self.polls += 1;
-                match self.room.poll(self.visits[id].number, KEYS, now) {
-                    Polled::Inside(call) => {
-                        self.visit(id).called = Some(call.at);
-                        self.enter(id);
-                    }
-                    Polled::Waits(waiting) => self.ask_again(id, &waiting),
-                    Polled::TooOften(_) => panic!("visitor {id} keeps to Retry-After"),
-                    Polled::SentAway | Polled::Void => self.visit(id).voided = true,
+            Event::Polls(id) => match self.room.poll(self.visits[id].number, KEYS, now) {
+                Polled::Inside(call) => {
+                    self.visits[id].called = Some(call.at);
+                    self.enter(id);
                 }
-            }
-            Happening::IsActive(id) => {
+                Polled::Waits(waiting) => self.poll_later(id, &waiting),
+                Polled::TooOften(_) => panic!("visitor {id} keeps to Retry-After"),
+                Polled::SentAway | Polled::Void => self.visits[id].voided = true,
+            },
+            Event::IsActive(id) => {
                 let Visit { number, leaves, .. } = self.visits[id];
                 assert!(self.room.touch(number, KEYS, now), "it is inside");
                 let idle = self.room.limits().idle;
-                let next = now + idle.mul_f64(0.3 + 0.6 * self.uniform());
+                let next = now + idle.mul_f64(0.3 + 0.6 * self.random.share());
                 if next < leaves {
-                    self.plan(next, Happening::IsActive(id));
+                    self.plan(next, Event::IsActive(id));
                 }
             }
-            Happening::Event => self.room.advance(KEYS, now),
+            Event::RoomAdvances => self.room.advance(KEYS, now),
         }
     }
 
     /// Runs until no visitor waits or polls any more.
     pub(super) fn run(&mut self) {
         let (mut called, mut last) = (0, RoomState::default());
-        while let Some(Reverse((moment, happening))) = self.agenda.pop() {
+        while let Some((moment, event)) = self.agenda.pop_first() {
             // Between two requests the room advances at the exact instants.
             let due = self.room.next_event().filter(|due| *due <= moment);
-            let (moment, happening) = match due {
+            let (moment, event) = match due {
                 Some(due) => {
-                    self.agenda.push(Reverse((moment, happening)));
-                    (due.max(self.now), Happening::Event)
+                    self.agenda.insert((moment, event));
+                    (due.max(self.now), Event::RoomAdvances)
                 }
-                None => (moment, happening),
+                None => (moment, event),
             };
             let passed = moment.since(self.now).as_secs_f64();
             self.kept += passed * last.called as f64;
@@ -218,7 +210,7 @@ impl Run {
                 self.wasted += passed * u64::from(sessions).saturating_sub(taken) as f64;
             }
             self.now = self.now.max(moment);
-            self.step(happening);
+            self.handle(event);
             last = self.room.state();
             self.most = self.most.max(last.inside + last.called);
             let counts = self.room.counts();
@@ -228,7 +220,7 @@ impl Run {
             }
             if last.waiting + last.called > 0 && self.agenda.is_empty() {
                 // The remaining visitors never come back: the room continues by itself.
-                self.plan(self.now + Duration::from_secs(1), Happening::Event);
+                self.plan(self.now + Duration::from_secs(1), Event::RoomAdvances);
             }
         }
         self.now = self.now + self.room.limits().idle;
@@ -237,9 +229,8 @@ impl Run {
 
     /// Returns the visitors who drew a number and arrived: the number, and the instant of the call.
     pub(super) fn called_in_order(&self) -> Vec<(u64, Moment)> {
-        let visits = self.visits.iter();
-        let called = visits.filter_map(|it| Some((it.number, it.called?)));
-        let mut called: Vec<_> = called.collect();
+        let called = |visit: &Visit| Some((visit.number, visit.called?));
+        let mut called: Vec<_> = self.visits.iter().filter_map(called).collect();
         called.sort_unstable();
         called
     }

@@ -1,17 +1,22 @@
-//! Crowds of visitors before a room, on a virtual clock.
+//! Scenarios of waiting rooms: crowds of visitors before a room, on a virtual clock.
+//!
+//! A visitor without a free *session* draws a *number* and polls with it, until a *call* reserves a
+//! session for the visitor.
+
 #![expect(clippy::cast_precision_loss, reason = "the numbers are small")]
 
 mod crowd;
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
 use testing::{is_long_run, some_of};
 
+use super::tests::{KEYS, at, draw_waiting, limits};
 use super::*;
-use crowd::{Crowd, KEYS, Run, at, limits};
+use crowd::{Crowd, Run};
 
+/// The crowd before a sale, from which the others differ in a few values.
 const SALE: Crowd = Crowd {
     seed: 7,
     visitors: 20_000,
@@ -19,7 +24,7 @@ const SALE: Crowd = Crowd {
     has_waves: false,
     stay: 30.0,
     swing: 0.0,
-    vanish: 30,
+    vanish: 0.3,
     latency: 1.0,
 };
 
@@ -43,15 +48,10 @@ fn visitors_enter_in_order_and_never_exceed_sessions() {
     }
     let counts = run.room.counts();
     let vanished = run.visits.iter().filter(|it| it.entered.is_none()).count() as u64;
-    assert_eq!(
-        (counts.lost, counts.came + vanished),
-        (vanished, counts.drew)
-    );
-    assert_eq!(
-        counts.walked_in + counts.came,
-        counts.left,
-        "all have left in the end"
-    );
+    assert_eq!(counts.lost, vanished);
+    assert_eq!(counts.came + vanished, counts.drew);
+    let entered = counts.walked_in + counts.came;
+    assert_eq!(entered, counts.left, "all have left in the end");
     assert_eq!(run.room.state().waiting, 0);
     // A session is never free while a visitor waits.
     let (wasted, offered) = (run.wasted, run.offered);
@@ -64,14 +64,12 @@ fn visitors_enter_in_order_and_never_exceed_sessions() {
 
 #[test]
 fn new_visitors_come_at_the_pace_of_admit() {
-    let mut run = Run::new(
-        limits(0, "10r/s", 60, 10),
-        Crowd {
-            visitors: 3000,
-            come_within: 100.0,
-            ..SALE
-        },
-    );
+    let crowd = Crowd {
+        visitors: 3000,
+        come_within: 100.0,
+        ..SALE
+    };
+    let mut run = Run::new(limits(0, "10r/s", 60, 10), crowd);
     run.run();
     for pair in run.calls.windows(2) {
         let apart = pair[1].since(pair[0]);
@@ -92,7 +90,7 @@ fn most_predicted_waits_are_right() {
             seed,
             visitors: if is_long_run() { 12_000 } else { 6_000 },
             come_within: if is_long_run() { 1800.0 } else { 900.0 },
-            vanish: 20,
+            vanish: 0.2,
             has_waves: true,
             swing: 0.1,
             ..SALE
@@ -121,15 +119,13 @@ fn a_crowd_before_the_opening_has_a_random_order_and_those_behind_their_own() {
         opens: Some(at(300.0)),
         ..limits(50, "none", 10, 10)
     };
-    let mut run = Run::new(
-        opening,
-        Crowd {
-            visitors: 2000,
-            come_within: 400.0,
-            stay: 5.0,
-            ..SALE
-        },
-    );
+    let crowd = Crowd {
+        visitors: 2000,
+        come_within: 400.0,
+        stay: 5.0,
+        ..SALE
+    };
+    let mut run = Run::new(opening, crowd);
     run.run();
     let count = run.room.lotteries()[0].count;
     assert_eq!(run.room.lotteries().len(), 1);
@@ -141,13 +137,10 @@ fn a_crowd_before_the_opening_has_a_random_order_and_those_behind_their_own() {
     assert!(late.windows(2).all(|pair| pair[0].1 <= pair[1].1));
     let last = early.iter().map(|it| it.1).max();
     assert!(late.first().is_none_or(|it| Some(it.1) >= last));
-    let ordered: Vec<_> = early.clone();
+    let by_number = early.clone();
     early.sort_by_key(|it| it.1);
-    let moved = early
-        .iter()
-        .zip(&ordered)
-        .filter(|(a, b)| a.0 != b.0)
-        .count();
+    let both = early.iter().zip(&by_number);
+    let moved = both.filter(|(called, drawn)| called.0 != drawn.0).count();
     assert!(moved > early.len() * 9 / 10, "the order is random");
     assert!(run.visits.iter().all(|it| !it.voided));
 }
@@ -161,37 +154,16 @@ fn a_restart_changes_no_position() {
         ..SALE
     };
     let mut run = Run::new(limits(100, "none", 10, 5), crowd);
-    let mut numbers = HashMap::new();
+    let mut visitor_by_number = HashMap::new();
+    // The room restarts every ten seconds.
     for round in 1..=20 {
-        // A run that is cut at the end of each round.
-        let until = at(f64::from(round) * 10.0);
-        let mut later = Vec::new();
-        let mut now = std::mem::take(&mut run.agenda);
-        while let Some(Reverse((moment, happening))) = now.pop() {
-            if moment < until {
-                run.agenda.push(Reverse((moment, happening)));
-            } else {
-                later.push(Reverse((moment, happening)));
-            }
-        }
-        while let Some(Reverse((moment, happening))) = run.agenda.pop() {
-            if moment >= until {
-                later.push(Reverse((moment, happening)));
-                continue;
-            }
-            run.now = run.now.max(moment);
-            run.step(happening);
-        }
-        run.agenda.extend(later);
+        while run.step_before(at(f64::from(round) * 10.0)) {}
         let saved = run.room.save(run.now);
         run.room = WaitingRoom::restore(saved, *run.room.limits(), run.now);
-        for (id, visit) in run
-            .visits
-            .iter()
-            .enumerate()
-            .filter(|(_, it)| it.number > 0)
-        {
-            assert_eq!(*numbers.entry(visit.number).or_insert(id), id, "given once");
+        let visits = run.visits.iter().enumerate();
+        for (id, visit) in visits.filter(|(_, visit)| visit.number > 0) {
+            let first = visitor_by_number.entry(visit.number).or_insert(id);
+            assert_eq!(*first, id, "a number is given once");
         }
     }
     run.run();
@@ -208,23 +180,20 @@ fn a_restart_changes_no_position() {
 fn after_a_kill_no_number_is_given_twice() {
     let mut room = WaitingRoom::new(limits(1, "none", 60, 5), at(0.0));
     assert_eq!(room.draw(KEYS, at(0.0)), Drawn::Inside(1));
-    let draw = |room: &mut WaitingRoom, now| match room.draw(KEYS, now) {
-        Drawn::Waits(number, waiting) => (number, waiting),
-        other => panic!("{other:?}"),
-    };
     for number in 2..=5 {
-        assert_eq!(draw(&mut room, at(1.0)).0, number);
+        assert_eq!(draw_waiting(&mut room, at(1.0)).0, number);
     }
     let mut saved = room.save(at(1.0));
     saved.reserved = 1000;
     for number in 6..=9 {
-        assert_eq!(draw(&mut room, at(1.5)).0, number);
+        assert_eq!(draw_waiting(&mut room, at(1.5)).0, number);
     }
     let mut room = WaitingRoom::restore(saved, *room.limits(), at(2.0));
-    let (number, waiting) = draw(&mut room, at(3.0));
+    let (number, waiting) = draw_waiting(&mut room, at(3.0));
     assert_eq!((number, waiting.position), (1001, Some(5)));
     // Number 7 still polls, the others of its time do not.
-    for number in [2, 3, 4, 5, 7, 1001] {
+    let numbers = [2, 3, 4, 5, 7, 1001];
+    for number in numbers {
         let waits = matches!(room.poll(number, KEYS, at(4.0)), Polled::Waits(_));
         assert!(waits, "{number}");
     }
@@ -233,13 +202,12 @@ fn after_a_kill_no_number_is_given_twice() {
     let mut now = at(4.0);
     while entered.len() < 6 && now < at(1000.0) {
         now = now + Duration::from_secs(1);
-        for number in [2, 3, 4, 5, 7, 1001] {
-            if !entered.contains(&number)
-                && matches!(room.poll(number, KEYS, now), Polled::Inside(_))
-            {
+        for number in numbers {
+            let is_outside = !entered.contains(&number);
+            if is_outside && matches!(room.poll(number, KEYS, now), Polled::Inside(_)) {
                 entered.push(number);
             }
         }
     }
-    assert_eq!(entered, [2, 3, 4, 5, 7, 1001]);
+    assert_eq!(entered, numbers);
 }
