@@ -1,4 +1,7 @@
 //! Permits of one key: its running requests, and the waiters for permits.
+//!
+//! A *permit* is the right to run one request. `in_flight` is the number of requests of the key
+//! that may run at the same time.
 
 #[cfg(test)]
 mod properties;
@@ -137,7 +140,7 @@ impl<W> Permits<W> {
         self.take_first(|lane| is_free(lane.terms.in_flight))
     }
 
-    /// Returns the `in_flight` of each lane, and its number of waiters.
+    /// Returns the `in_flight` of each lane, and its number of waiters. A lane has equal [`Terms`].
     pub fn waiting(&self) -> impl Iterator<Item = (NonZeroU32, usize)> {
         self.lanes()
             .map(|lane| (lane.terms.in_flight, lane.waiters.len()))
@@ -165,7 +168,7 @@ impl<W> Permits<W> {
         }
     }
 
-    /// Returns the instant at which the next waiter has waited for its `max_wait`.
+    /// Returns the next instant at which a waiter has waited for its `max_wait`.
     pub fn expires(&self) -> Option<Moment> {
         self.lanes().filter_map(Lane::expires).min()
     }
@@ -209,6 +212,7 @@ impl<W> Permits<W> {
         self.0.iter().flat_map(|state| state.lanes.iter())
     }
 
+    /// Returns the state, and allocates it if there is none yet.
     fn state(&mut self) -> &mut State<W> {
         self.0.get_or_insert_with(|| {
             Box::new(State {
@@ -253,7 +257,7 @@ impl<W> Lane<W> {
     }
 }
 
-/// Returns the second number of the pair that begins with `in_flight`, or else `in_flight`.
+/// Returns the new value of `in_flight`. Each change is a pair of the old and the new value.
 pub fn changed(in_flight: NonZeroU32, changes: &[(NonZeroU32, NonZeroU32)]) -> NonZeroU32 {
     let change = changes.iter().find(|(before, _)| *before == in_flight);
     change.map_or(in_flight, |(_, after)| *after)

@@ -1,4 +1,8 @@
 //! Permits of a key that several gateways share, as one gateway knows them.
+//!
+//! A *permit* is the right to run one request of the key. A *call* reports the gateway's permits to
+//! the store, and its *reply* grants permits: see `call`. A *grant* is valid for a few seconds from
+//! the instant at which the call was sent. Each later reply renews it.
 
 mod call;
 #[cfg(test)]
@@ -11,13 +15,14 @@ use std::time::Duration;
 use super::{Moment, nanos};
 pub use call::{KeyPermitsCall, KeyPermitsReply};
 
-/// Duration for which a gateway starts requests on the permits of a key after a confirmation.
+/// Duration for which a gateway may start requests on granted permits, by the clock of the store.
 ///
-/// The store confirms the permits with each reply.
+/// It starts anew with each reply.
 pub const KEY_PERMITS_LEASE: Duration = Duration::from_secs(3);
 /// [`KEY_PERMITS_LEASE`] by the clock of a gateway, which may be slower than that of the store.
 const LEASE_BY_OWN_CLOCK: Duration = Duration::from_millis(2940);
-/// Period at whose multiples permits in use are confirmed, so that all keys are sent together.
+/// Grants are renewed at multiples of this since the Unix epoch, so that all keys are sent
+/// together.
 const RENEW_EVERY: Duration = Duration::from_secs(1);
 /// Minimum duration between the last call and a renewal.
 const MIN_RENEWAL: Duration = Duration::from_millis(250);
@@ -25,12 +30,12 @@ const MIN_RENEWAL: Duration = Duration::from_millis(250);
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 /// Lower bound of the duration between two calls of a gateway that lacks permits.
 ///
-/// Within the bounds, the duration is the time for which it has lacked them, divided by
-/// [`POLL_DIVISOR`].
+/// The duration is the time for which it has lacked them, divided by [`POLL_DIVISOR`], but from
+/// [`MIN_POLL`] to [`MAX_POLL`].
 const MIN_POLL: Duration = Duration::from_millis(3);
 const POLL_DIVISOR: u32 = 16;
 const MAX_POLL: Duration = Duration::from_millis(50);
-/// Upper bound of the calls under way for a key. Then the next call waits for a reply.
+/// Upper bound of the calls under way for a key. After that many, the next call waits for a reply.
 const MAX_CALLS: usize = 16;
 
 /// Permits of one key that a gateway has from the store.
@@ -39,9 +44,9 @@ const MAX_CALLS: usize = 16;
 /// on a permit that the store has granted, so the store counts at least the running requests.
 ///
 /// Each call reports the number of permits that the gateway [uses and requests](KeyPermitNeeds), as
-/// whole numbers and not as changes. So a call that is lost or repeated does no harm. Several calls
-/// may be under way. The smallest number requested by them bounds the permits that the gateway
-/// uses, because the store may have taken back the rest.
+/// totals and not as changes. So a call that is lost or repeated does no harm. Several calls may be
+/// under way. The gateway uses at most the smallest number that any of them requested, because the
+/// store may have taken back the rest.
 ///
 /// While other gateways wait, a permit that becomes free goes back to the store, and this gateway
 /// queues there again. Otherwise the next waiter here gets it.
@@ -51,14 +56,15 @@ pub struct KeyPermits {
     granted: usize,
     /// Upper bound of what the store counts for this gateway.
     stored: usize,
-    /// Permits requested by the last call; `None` if they must be reported again.
-    claimed: Option<usize>,
+    /// Number of permits that the last call requested; `None`: it failed, so call again.
+    last_requested: Option<usize>,
     /// Whether the last call queued this gateway at the store.
     stands_in_line: bool,
-    /// Permits to give back with the next call.
+    /// Number of permits to give back with the next call.
     yields: usize,
+    /// Calls without a reply, the oldest first.
     under_way: VecDeque<UnderWay>,
-    /// Maximum that the last call named.
+    /// Maximum of all gateways together that the last call named.
     maximum: NonZeroU32,
     /// Whether requests that began under another maximum may still run.
     ///
@@ -70,32 +76,35 @@ pub struct KeyPermits {
     is_lost: bool,
     /// Instant until which requests may start on the permits.
     used_until: Moment,
-    /// Instant from which the store counts nothing for this gateway, without further calls.
+    /// Instant from which the store counts no permits for this gateway, if it makes no further
+    /// call.
     forgotten_at: Moment,
+    /// Instant of the last call.
     last_call: Moment,
     /// Instant since which the gateway needs more permits than it holds.
     lacks_since: Option<Moment>,
 }
 
-/// Call without a reply yet.
+/// Call without a reply yet: some values of its [`KeyPermitsCall`].
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     number: u64,
     requested: usize,
     yields: usize,
+    /// Instant at which it was sent.
     sent: Moment,
 }
 
 /// Permits of a key that a gateway needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPermitNeeds {
-    /// Running requests.
+    /// Number of running requests.
     pub running: usize,
-    /// Requests that wait for nothing but a permit.
+    /// Number of requests that wait for nothing but a permit.
     pub waiting: usize,
-    /// Requests that may run soon, or are still decided on.
+    /// Number of requests that may run soon, or are still decided on.
     pub coming: usize,
-    /// Maximum under which they would run.
+    /// Maximum of all gateways together, as configured for these requests.
     pub maximum: NonZeroU32,
 }
 
@@ -111,7 +120,7 @@ impl KeyPermits {
         Self {
             granted: 0,
             stored: 0,
-            claimed: Some(0),
+            last_requested: Some(0),
             stands_in_line: false,
             yields: 0,
             under_way: VecDeque::new(),
@@ -153,8 +162,8 @@ impl KeyPermits {
 
     /// Returns whether the last call requested enough for `needs`, or failed.
     pub fn has_requested(&self, needs: KeyPermitNeeds) -> bool {
-        let claimed = self.claimed.map(|claimed| claimed.max(self.granted));
-        claimed.is_some_and(|claimed| claimed >= needs.requested()) || self.is_lost
+        let requested = self.last_requested.map(|last| last.max(self.granted));
+        requested.is_some_and(|requested| requested >= needs.requested()) || self.is_lost
     }
 
     /// Returns the maximum that the last call named.
@@ -167,9 +176,12 @@ impl KeyPermits {
         self.under_way.is_empty() && (self.stored == 0 || now >= self.forgotten_at)
     }
 
-    /// Records that a request has ended. `running` requests still run.
+    /// Records that a request has ended. Its permit goes back to the store if it may not be kept.
+    ///
+    /// `running` requests still run here.
     pub fn freed(&mut self, running: usize) {
-        // Without the store, or after it has lost its counts, more permits may be in use than exist.
+        // Without the store, or after it has lost its counts, more permits may be in use than
+        // exist.
         let are_too_many = self.reply.others + self.granted > self.maximum.get() as usize;
         let goes_back = self.reply.others_wait || self.is_mixed || are_too_many;
         if goes_back && self.granted > running {
@@ -178,9 +190,10 @@ impl KeyPermits {
         }
     }
 
-    /// Returns the call that is due. `number` must be above all earlier numbers.
+    /// Returns the call that is due, to be sent now; `None`: none is due.
     ///
-    /// `kept` is the duration for which the store counts a permit that is not confirmed.
+    /// `number` must be above all earlier numbers. `kept` is the duration for which the store
+    /// counts the permits of a gateway that makes no further call.
     pub fn call(
         &mut self,
         needs: KeyPermitNeeds,
@@ -209,7 +222,7 @@ impl KeyPermits {
         let waits = needs.running + needs.waiting > self.granted.max(needs.running);
         self.stands_in_line = waits;
         let yields = std::mem::take(&mut self.yields);
-        self.claimed = Some(requested);
+        self.last_requested = Some(requested);
         self.last_call = now;
         self.forgotten_at = now + kept;
         self.under_way.push_back(UnderWay {
@@ -228,15 +241,17 @@ impl KeyPermits {
         })
     }
 
+    /// Returns whether a call is due now.
     fn is_due(&self, needs: KeyPermitNeeds, now: Moment) -> bool {
-        let is_other = needs.maximum != self.maximum;
-        if self.under_way.len() >= MAX_CALLS || (is_other && !self.under_way.is_empty()) {
+        let has_other_maximum = needs.maximum != self.maximum;
+        let is_under_way = !self.under_way.is_empty();
+        if self.under_way.len() >= MAX_CALLS || (has_other_maximum && is_under_way) {
             return false;
         }
         let requested = needs.requested();
-        let have_needs_changed = self.claimed.is_some_and(|claimed| {
-            let lacks_more = requested > claimed.max(self.granted);
-            let has_too_many = requested < claimed.min(self.stored);
+        let have_needs_changed = self.last_requested.is_some_and(|last| {
+            let lacks_more = requested > last.max(self.granted);
+            let has_too_many = requested < last.min(self.stored);
             let leaves_line = self.stands_in_line && requested <= self.granted;
             let gives_back = self.yields > 0 && self.stored > 0;
             lacks_more || has_too_many || leaves_line || gives_back
@@ -249,7 +264,7 @@ impl KeyPermits {
         if !self.under_way.is_empty() {
             return None;
         }
-        if self.is_lost || self.claimed.is_none() {
+        if self.is_lost || self.last_requested.is_none() {
             let is_idle = needs.requested() == 0 && self.stored == 0;
             return (!is_idle).then(|| self.last_call + RETRY_AFTER);
         }
@@ -279,7 +294,7 @@ impl KeyPermits {
         let yields: usize = later_calls.map(|call| call.yields).sum();
         let granted = reply.granted.saturating_sub(yields + self.yields);
         if granted > self.granted {
-            // The gateway queues again.
+            // If it still lacks permits, it waits anew for the next one, at short intervals.
             self.lacks_since = None;
         }
         self.granted = granted.min(least_requested);
@@ -302,7 +317,7 @@ impl KeyPermits {
         let failed = self.under_way.drain(..=index);
         let requested = failed.map(|call| call.requested).max();
         self.stored = self.stored.max(requested.unwrap_or(0));
-        self.claimed = None;
+        self.last_requested = None;
         self.is_lost = true;
         self.reply.others_wait = false;
     }

@@ -1,4 +1,7 @@
-//! Counts of requests in recent spans, which determine the number of slots to lease.
+//! Demand of a key: counts of requests in recent spans, which determine the number of leased slots.
+//!
+//! A span is as long as a lease: the time for which a gateway may use slots that it took in
+//! advance.
 
 use std::time::Duration;
 
@@ -26,24 +29,24 @@ impl RecentRequests {
 
     /// Counts a request.
     pub fn add(&mut self, length: Duration, now: Moment) {
-        *self = self.at(length, now);
+        *self = self.moved_to(length, now);
         self.current = self.current.saturating_add(1);
     }
 
     /// Returns the smaller count of the last two whole spans.
     pub(super) fn steady(&self, length: Duration, now: Moment) -> u32 {
-        let [last, earlier] = self.at(length, now).before;
+        let [last, earlier] = self.moved_to(length, now).before;
         last.min(earlier)
     }
 
     /// Returns whether no request came in the last spans.
     pub(super) fn is_none(&self, length: Duration, now: Moment) -> bool {
-        let here = self.at(length, now);
-        here.current == 0 && here.before == [0; 2]
+        let counts = self.moved_to(length, now);
+        counts.current == 0 && counts.before == [0; 2]
     }
 
-    /// Returns the same counts, seen from the span that contains `now`.
-    fn at(&self, length: Duration, now: Moment) -> Self {
+    /// Returns the counts with the span that contains `now` as the current one.
+    fn moved_to(&self, length: Duration, now: Moment) -> Self {
         let length = nanos(length);
         let Some(passed) = nanos(now.since(self.began)).checked_div(length) else {
             return Self::new(now);

@@ -1,5 +1,9 @@
 //! Slots of a key that a gateway takes from the store before requests need them.
 //!
+//! Several gateways share a key. Its bucket is in the store, which *grants* each request a slot, or
+//! *refuses* it. A *lease* is a slot that a gateway takes in advance, for a short time: it saves
+//! the next request a query.
+//!
 //! **Exactness.** A bucket gives each accepted request a slot on its schedule, and slots are one
 //! interval apart. A request that passes at `u` with the slot of time `p` keeps the limit if
 //! `u <= p <= u + burst * interval`: then no span `T` has more than `rate * T + burst + 1`. A slot
@@ -48,11 +52,11 @@ pub struct Lease<P> {
     demand: RecentRequests,
     /// Slots, in the order in which they are used.
     slots: VecDeque<Leased<P>>,
-    /// Slots that may not be used any more.
+    /// Slots that may not be used any more, and are not returned yet.
     unusable: Vec<Leased<P>>,
     /// Refusal of the store, and the instant until which requests are refused because of it.
     refused: Option<(P, Moment)>,
-    /// End of the validity of the last slot that the store has granted.
+    /// Instant until which the last granted slot is usable.
     granted_until: Moment,
 }
 
@@ -133,7 +137,9 @@ impl<P: Clone> Lease<P> {
         (now < *until).then(|| LeaseAnswer::Refused(refusal.clone()))
     }
 
-    /// Returns the number of slots to take in addition to that of a request with this limit.
+    /// Returns the number of slots to take in advance, together with the slot of a request.
+    ///
+    /// `limit` is that of the request.
     pub fn ahead(&self, terms: &LeaseTerms, limit: Limit, now: Moment) -> u32 {
         let may_lease = limit == self.limit && limit.cost == Cost::ONE && !limit.is_unlimited();
         if !may_lease || !self.slots.is_empty() {
@@ -165,7 +171,7 @@ impl<P: Clone> Lease<P> {
         terms.rate.time_for(free.into()).max(granted)
     }
 
-    /// Records the end of validity of a slot that the store has just granted.
+    /// Records until when a slot is usable that the store has just granted to a request.
     pub fn note_granted(&mut self, usable_until: Moment) {
         self.granted_until = self.granted_until.max(usable_until);
     }
@@ -222,7 +228,7 @@ impl<P: Clone> Lease<P> {
         ended
     }
 
-    /// Returns the end of the lease of the next slot; `None` without slots.
+    /// Returns the next instant at which a slot must be returned; `None` without slots.
     pub fn next_end(&self) -> Option<Moment> {
         let first = self.unusable.first().or(self.slots.front())?;
         Some(first.ends)
@@ -237,7 +243,7 @@ impl<P: Clone> Lease<P> {
         all
     }
 
-    /// Returns the number of slots.
+    /// Returns the number of slots, usable or not.
     pub fn slots(&self) -> usize {
         self.slots.len() + self.unusable.len()
     }

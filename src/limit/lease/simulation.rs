@@ -1,6 +1,9 @@
-//! Simulation of gateways with leases on one key, and a remote store, on a virtual clock.
+//! Simulation of gateways that lease slots of one key from a remote store, on a virtual clock.
+//!
+//! A request *passes* at its gateway, by a slot that was leased before (*ahead*), or by one that
+//! the store grants for it. A request without a slot is refused.
 
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::{Lease, LeaseAnswer, LeaseTerms, Leased};
@@ -9,7 +12,7 @@ use crate::{Algorithm, Bucket, Delay, Limit, Moment, Rate, Refusal, Verdict};
 /// Slot, on the clock of the store.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
-    Given {
+    Granted {
         /// Instant at which the slot has passed.
         until: Moment,
         /// Instant at which its request is due.
@@ -18,74 +21,72 @@ pub(super) enum Slot {
     Refused,
 }
 
-/// Bucket of the key, and the slots that were given back.
+/// Bucket of the key.
 pub(super) struct Store {
     rate: Rate,
     limit: Limit,
     bucket: Bucket,
+    /// Slots that were given back and have not passed.
     free: BTreeSet<Moment>,
-    pub(super) asked: usize,
+    /// Number of calls.
+    pub(super) calls: usize,
 }
 
 /// Gateway, at the distance [`AWAY`] from the store.
 pub(super) struct Gateway {
     lease: Lease<Slot>,
-    is_asking: bool,
+    /// Whether it waits for a reply of the store.
+    is_calling: bool,
+    /// Instants of the requests that wait for the next call.
     waiting: VecDeque<Moment>,
     /// Instants at which its requests passed.
-    pub(super) went_on: Vec<Moment>,
+    pub(super) passed: Vec<Moment>,
+    /// Number of its requests that were refused.
     pub(super) refused: usize,
 }
 
+/// Gateways and their store, on virtual time.
 pub(super) struct Simulation {
     pub(super) store: Store,
-    pub(super) length: Duration,
+    /// Length of a lease.
+    length: Duration,
     pub(super) gateways: Vec<Gateway>,
     now: Moment,
-    events: BinaryHeap<Event>,
+    /// Later events, by their instants and then in the order in which they were scheduled.
+    events: BTreeMap<(Moment, u64), Event>,
+    /// Number of events that were scheduled.
     count: u64,
 }
 
 /// Delay between a gateway and the store.
 const AWAY: Duration = Duration::from_micros(150);
 
-struct Event {
-    at: Moment,
-    nth: u64,
-    what: What,
+enum Event {
+    /// A request arrives at the gateway with this index.
+    Arrive(usize),
+    /// The store receives a call.
+    Call(Call),
+    /// A gateway receives the reply to its call: the decisions, those on waiting requests first.
+    Reply(Call, Vec<Decision>),
+    /// The store receives slots that were not used.
+    TakeBack(Vec<Slot>),
+    /// The gateway with this index gives back the slots of leases that have ended.
+    End(usize),
 }
 
-enum What {
-    Join(usize),
-    /// The store receives a request for slots, which was sent at this instant.
-    Ask(usize, Moment, usize, u32),
-    Reply(usize, Moment, usize, Vec<Given>),
-    GivenBack(Vec<Slot>),
-    Look(usize),
+/// A call for slots.
+#[derive(Clone, Copy)]
+struct Call {
+    gateway: usize,
+    sent: Moment,
+    /// Number of requests that wait for it.
+    waiting: usize,
+    /// Number of slots to lease.
+    ahead: u32,
 }
 
-/// Reply of the store about a slot, and its instant.
-type Given = (Slot, Option<Refusal>, Moment);
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (other.at, other.nth).cmp(&(self.at, self.nth))
-    }
-}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Event {}
+/// Decision of the store on a slot, and its instant.
+type Decision = (Slot, Option<Refusal>, Moment);
 
 impl Store {
     pub(super) fn new(rate: Rate, limit: Limit) -> Self {
@@ -94,11 +95,12 @@ impl Store {
             limit,
             bucket: Bucket::new(),
             free: BTreeSet::new(),
-            asked: 0,
+            calls: 0,
         }
     }
 
-    fn join(&mut self, now: Moment) -> (Slot, Option<Refusal>) {
+    /// Decides on a request.
+    fn decide(&mut self, now: Moment) -> Decision {
         let (rate, limit) = (self.rate, self.limit);
         while self.free.first().is_some_and(|slot| *slot <= now) {
             self.free.pop_first();
@@ -106,7 +108,7 @@ impl Store {
         let until = match self.free.pop_first() {
             Some(slot) => slot,
             None => match self.bucket.decide(rate, limit, now) {
-                Verdict::Reject(refusal) => return (Slot::Refused, Some(refusal)),
+                Verdict::Reject(refusal) => return (Slot::Refused, Some(refusal), now),
                 _ => last_slot(&self.bucket, rate),
             },
         };
@@ -115,11 +117,11 @@ impl Store {
             Delay::Never => Duration::MAX,
         };
         let due = until.before(ahead).max(now);
-        (Slot::Given { until, due }, None)
+        (Slot::Granted { until, due }, None, now)
     }
 
     fn take_back(&mut self, slot: Slot, now: Moment) {
-        let Slot::Given { until, .. } = slot else {
+        let Slot::Granted { until, .. } = slot else {
             return;
         };
         if until > now && last_slot(&self.bucket, self.rate) != until {
@@ -143,16 +145,16 @@ impl Gateway {
     pub(super) fn new(limit: Limit, now: Moment) -> Self {
         Self {
             lease: Lease::new(limit, now),
-            is_asking: false,
+            is_calling: false,
             waiting: VecDeque::new(),
-            went_on: Vec::new(),
+            passed: Vec::new(),
             refused: 0,
         }
     }
 
     fn use_slot(&mut self, slot: Slot, now: Moment) {
         match slot {
-            Slot::Given { due, .. } => self.went_on.push(due.max(now)),
+            Slot::Granted { due, .. } => self.passed.push(due.max(now)),
             Slot::Refused => self.refused += 1,
         }
     }
@@ -170,64 +172,62 @@ impl Simulation {
             length,
             gateways,
             now: start,
-            events: BinaryHeap::new(),
+            events: BTreeMap::new(),
             count: 0,
         };
-        (0..this.gateways.len()).for_each(|nth| this.add(start, What::Look(nth)));
+        (0..this.gateways.len()).for_each(|gateway| this.schedule(start, Event::End(gateway)));
         this
     }
 
     /// Schedules a request that arrives at a gateway.
-    pub(super) fn join(&mut self, gateway: usize, at: Moment) {
-        self.add(at, What::Join(gateway));
+    pub(super) fn request(&mut self, gateway: usize, at: Moment) {
+        self.schedule(at, Event::Arrive(gateway));
     }
 
-    fn add(&mut self, at: Moment, what: What) {
+    fn schedule(&mut self, at: Moment, event: Event) {
         self.count += 1;
-        let nth = self.count;
-        self.events.push(Event { at, nth, what });
+        self.events.insert((at, self.count), event);
     }
 
     pub(super) fn run(&mut self, until: Moment) {
-        while self.events.peek().is_some_and(|event| event.at <= until) {
-            let event = self.events.pop().unwrap();
-            self.now = event.at;
-            match event.what {
-                What::Join(nth) => self.arrive(nth),
-                What::Ask(nth, sent, first, ahead) => self.ask(nth, sent, first, ahead),
-                What::Reply(nth, sent, first, given) => self.reply(nth, sent, first, given),
-                What::GivenBack(slots) => {
-                    let now = self.now;
+        while let Some(entry) = self.events.first_entry().filter(|it| it.key().0 <= until) {
+            let ((now, _), event) = entry.remove_entry();
+            self.now = now;
+            match event {
+                Event::Arrive(gateway) => self.arrive(gateway),
+                Event::Call(call) => self.call(call),
+                Event::Reply(call, decisions) => self.reply(call, decisions),
+                Event::TakeBack(slots) => {
                     for slot in slots {
                         self.store.take_back(slot, now);
                     }
                 }
-                What::Look(nth) => {
-                    let ended = self.gateways[nth].lease.end(self.now);
+                Event::End(gateway) => {
+                    let ended = self.gateways[gateway].lease.end(now);
                     let slots = ended.into_iter().map(|ended| ended.slot).collect();
-                    self.add(self.now + AWAY, What::GivenBack(slots));
+                    self.schedule(now + AWAY, Event::TakeBack(slots));
                     let later = (self.length / 8).max(Duration::from_micros(100));
-                    self.add(self.now + later, What::Look(nth));
+                    self.schedule(now + later, Event::End(gateway));
                 }
             }
         }
     }
 
-    fn arrive(&mut self, nth: usize) {
+    fn arrive(&mut self, index: usize) {
         let (now, length, limit) = (self.now, self.length, self.store.limit);
-        let gateway = &mut self.gateways[nth];
+        let gateway = &mut self.gateways[index];
         gateway.lease.arrive(length, limit, now);
         gateway.waiting.push_back(now);
-        if !gateway.is_asking {
-            self.serve(nth);
+        if !gateway.is_calling {
+            self.serve(index);
         }
     }
 
-    /// Decides on the waiters by the lease, or requests slots for them.
-    fn serve(&mut self, nth: usize) {
+    /// Decides on the waiting requests of a gateway by its lease, or calls the store for them.
+    fn serve(&mut self, index: usize) {
         let (now, limit) = (self.now, self.store.limit);
         let terms = self.terms();
-        let gateway = &mut self.gateways[nth];
+        let gateway = &mut self.gateways[index];
         while !gateway.waiting.is_empty() {
             let Some(LeaseAnswer::Slot(slot) | LeaseAnswer::Refused(slot)) =
                 gateway.lease.take(limit, now)
@@ -237,13 +237,18 @@ impl Simulation {
             gateway.waiting.pop_front();
             gateway.use_slot(slot, now);
         }
-        let first = std::mem::take(&mut gateway.waiting).len();
-        if first == 0 {
+        let waiting = std::mem::take(&mut gateway.waiting).len();
+        if waiting == 0 {
             return;
         }
-        gateway.is_asking = true;
-        let ahead = gateway.lease.ahead(&terms, limit, now);
-        self.add(now + AWAY, What::Ask(nth, now, first, ahead));
+        gateway.is_calling = true;
+        let call = Call {
+            gateway: index,
+            sent: now,
+            waiting,
+            ahead: gateway.lease.ahead(&terms, limit, now),
+        };
+        self.schedule(now + AWAY, Event::Call(call));
     }
 
     fn terms(&self) -> LeaseTerms {
@@ -254,23 +259,22 @@ impl Simulation {
         }
     }
 
-    fn ask(&mut self, nth: usize, sent: Moment, first: usize, ahead: u32) {
-        self.store.asked += 1;
-        let (now, store) = (self.now, &mut self.store);
-        let given = (0..first + ahead as usize).map(|_| {
-            let (slot, refusal) = store.join(now);
-            (slot, refusal, now)
-        });
-        let given = given.collect();
-        self.add(now + AWAY, What::Reply(nth, sent, first, given));
+    fn call(&mut self, call: Call) {
+        self.store.calls += 1;
+        let now = self.now;
+        let slots = 0..call.waiting + call.ahead as usize;
+        let decisions = slots.map(|_| self.store.decide(now)).collect();
+        self.schedule(now + AWAY, Event::Reply(call, decisions));
     }
 
-    fn reply(&mut self, nth: usize, sent: Moment, first: usize, given: Vec<Given>) {
+    fn reply(&mut self, call: Call, decisions: Vec<Decision>) {
         let (length, limit, terms) = (self.length, self.store.limit, self.terms());
-        let gateway = &mut self.gateways[nth];
-        gateway.is_asking = false;
-        for (index, (slot, refusal, decided)) in given.into_iter().enumerate() {
-            if index < first {
+        let sent = call.sent;
+        let gateway = &mut self.gateways[call.gateway];
+        gateway.is_calling = false;
+        for (index, (slot, refusal, decided)) in decisions.into_iter().enumerate() {
+            let is_for_waiting = index < call.waiting;
+            if is_for_waiting {
                 // Like without leases: the limit is that of the store, whose reply takes a while.
                 gateway.use_slot(slot, decided);
             }
@@ -282,12 +286,12 @@ impl Simulation {
                 let until = lease.refusal_end(&terms, sent, retry_at, drains_in);
                 lease.refuse(limit, Slot::Refused, until);
             }
-            let Slot::Given { until, .. } = slot else {
+            let Slot::Granted { until, .. } = slot else {
                 continue;
             };
             // Like in the batcher: the store decided after it was called.
             let usable_until = sent + until.since(decided);
-            if index < first {
+            if is_for_waiting {
                 gateway.lease.note_granted(usable_until);
                 continue;
             }
@@ -298,12 +302,12 @@ impl Simulation {
                 ends,
             });
         }
-        self.serve(nth);
+        self.serve(call.gateway);
     }
 
     /// Returns the instants at which requests passed at any gateway, in order.
-    pub(super) fn went_on(&self) -> Vec<Moment> {
-        let all = self.gateways.iter().flat_map(|it| &it.went_on);
+    pub(super) fn passed(&self) -> Vec<Moment> {
+        let all = self.gateways.iter().flat_map(|it| &it.passed);
         let mut all: Vec<_> = all.copied().collect();
         all.sort();
         all

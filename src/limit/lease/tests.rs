@@ -1,33 +1,30 @@
-//! Tests of leases.
+//! Tests of leases, with a length of 20 ms.
+//!
+//! A key's *demand* is counted in *spans*, each as long as a lease. *Ahead* is the number of slots
+//! that a gateway leases for later requests. The *room* of the bucket is the time in which it
+//! drains from the highest level at which a request neither waits nor is refused.
 
 use std::time::Duration;
 
 use super::simulation::{Gateway, Simulation, Store};
 use super::{Lease, LeaseAnswer, LeaseTerms, Leased};
-use crate::{Algorithm, Cost, Delay, Limit, Moment};
+use crate::fixtures::{START, at, limit, ms, rate};
+use crate::{Algorithm, Cost, Delay, Limit};
 
-const START: Moment = Moment::from_nanos(1_800_000_000_000_000_000);
-const MS: Duration = Duration::from_millis(1);
+/// Length of a lease.
+const LENGTH: Duration = ms(20);
 
-fn at(millis: u64) -> Moment {
-    START + Duration::from_millis(millis)
-}
-
+/// Returns a limit under which requests of the burst do not wait.
 fn nodelay(burst: u32) -> Limit {
-    Limit {
-        burst,
-        ..Limit::unlimited(Delay::Never, Cost::ONE)
-    }
+    limit(burst, Delay::Never)
 }
 
+/// Returns a limit under which requests of the burst wait for their slots.
 fn queued(burst: u32) -> Limit {
-    Limit {
-        delay: Delay::Above(0),
-        ..nodelay(burst)
-    }
+    limit(burst, Delay::Above(0))
 }
 
-/// Returns a slot that is usable until one instant and leased until another, in milliseconds.
+/// Returns a slot that is usable until one instant, and leased until another.
 fn leased(slot: u32, usable_until: u64, ends: u64) -> Leased<u32> {
     Leased {
         slot,
@@ -36,23 +33,19 @@ fn leased(slot: u32, usable_until: u64, ends: u64) -> Leased<u32> {
     }
 }
 
-fn terms(rate: &str) -> LeaseTerms {
+fn terms(per_second: &str) -> LeaseTerms {
     LeaseTerms {
-        length: 20 * MS,
-        rate: rate.parse().unwrap(),
+        length: LENGTH,
+        rate: rate(per_second),
         algorithm: Algorithm::LeakyBucket,
     }
 }
 
-/// Returns a lease whose key had `each` requests in each of three spans.
-fn used(limit: Limit, each: u64) -> Lease<u32> {
+/// Returns a lease whose key had `each` requests in each of three spans, up to 60 ms.
+fn used(limit: Limit, each: u32) -> Lease<u32> {
     let mut lease = Lease::new(limit, START);
     for nth in 0..3 * each {
-        lease.arrive(
-            20 * MS,
-            limit,
-            START + 20 * MS * u32::try_from(nth).unwrap() / u32::try_from(each).unwrap(),
-        );
+        lease.arrive(LENGTH, limit, START + LENGTH * nth / each);
     }
     lease
 }
@@ -64,7 +57,7 @@ fn half_of_what_two_spans_needed_is_taken_and_nothing_for_a_key_that_comes_once(
     assert_eq!(used(limit, 1).ahead(&terms, limit, at(60)), 0);
     let mut once = Lease::<u32>::new(limit, START);
     for _ in 0..100 {
-        once.arrive(20 * MS, limit, at(30));
+        once.arrive(LENGTH, limit, at(30));
     }
     assert_eq!(once.ahead(&terms, limit, at(45)), 0);
     // Two spans later the demand is unknown.
@@ -99,8 +92,8 @@ fn other_limits_and_costs_have_no_part_in_it() {
     assert_eq!(lease.take(other, at(60)), None);
     assert_eq!(lease.take(limit, at(60)), Some(LeaseAnswer::Slot(1)));
     // Once the limit is not used any more, the lease switches to another one.
-    lease.arrive(20 * MS, other, at(61));
-    lease.arrive(20 * MS, other, at(200));
+    lease.arrive(LENGTH, other, at(61));
+    lease.arrive(LENGTH, other, at(200));
     lease.add(leased(2, 300, 300));
     assert_eq!(lease.take(other, at(201)), Some(LeaseAnswer::Slot(2)));
 }
@@ -124,10 +117,9 @@ fn a_slot_expires_at_its_time_and_is_returned_when_the_lease_ends() {
 fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lease() {
     let (limit, slow, fast) = (nodelay(100), terms("1r/s"), terms("10000r/s"));
     let mut lease = Lease::new(limit, START);
-    let until = |lease: &Lease<u32>, terms, retry: u64, drains: u64| {
-        let retry_at = at(60 + retry);
-        let drains_in = Duration::from_millis(drains);
-        lease.refusal_end(terms, at(60), retry_at, drains_in)
+    // Milliseconds until the store would accept a request, and until the bucket has drained.
+    let until = |lease: &Lease<u32>, terms, accepts_in: u64, drains_in: u64| {
+        lease.refusal_end(terms, at(60), at(60 + accepts_in), ms(drains_in))
     };
     assert_eq!(until(&lease, &slow, 500, 100_000), at(80));
     assert_eq!(until(&lease, &slow, 7, 100_000), at(67));
@@ -137,23 +129,25 @@ fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lea
     assert_eq!(lease.take(limit, at(67)), None);
     // For a busy key, refusals last for a part of the time in which the bucket drains.
     let until = until(&used(limit, 100), &fast, 0, 10);
-    let is_a_part = (at(60) + 5 * MS / 4..=at(60) + 5 * MS / 2).contains(&until);
+    let is_a_part = (at(60) + ms(5) / 4..=at(60) + ms(5) / 2).contains(&until);
     assert!(is_a_part, "{until:?}");
 }
 
-/// Simulates `each` requests per second at each gateway for two seconds.
-fn simulated(rate: &str, limit: Limit, length: Duration, each: &[u32]) -> Simulation {
-    let gateways = (0..each.len()).map(|_| Gateway::new(limit, START));
-    let store = Store::new(rate.parse().unwrap(), limit);
+/// A length of leases with which there are none.
+const NO_LEASES: Duration = Duration::from_nanos(1);
+
+/// Simulates two seconds of requests at a key of 6000r/s.
+///
+/// `each` has one number for each gateway: its requests per second.
+fn simulated(limit: Limit, length: Duration, each: &[u32]) -> Simulation {
+    let gateways = each.iter().map(|_| Gateway::new(limit, START));
+    let store = Store::new(rate("6000r/s"), limit);
     let mut simulation = Simulation::new(store, length, gateways.collect(), START);
     for (gateway, each) in each.iter().enumerate() {
         // The gateways are not in step.
-        let first = Duration::from_micros(37 * gateway as u64);
+        let first = START + Duration::from_micros(37 * gateway as u64);
         for nth in 0..2 * *each {
-            simulation.join(
-                gateway,
-                START + first + Duration::from_secs(nth.into()) / *each,
-            );
+            simulation.request(gateway, first + ms(1000) * nth / *each);
         }
     }
     simulation.run(at(5000));
@@ -161,16 +155,16 @@ fn simulated(rate: &str, limit: Limit, length: Duration, each: &[u32]) -> Simula
 }
 
 #[test]
-fn a_flooded_key_keeps_its_rate_with_far_fewer_asks_and_all_have_their_part() {
+fn a_flooded_key_keeps_its_rate_with_far_fewer_calls_and_all_have_their_part() {
     for limit in [nodelay(1000), nodelay(200), queued(1000)] {
-        let run = |length| simulated("6000r/s", limit, length, &[5000, 7000, 8000]);
-        let (with, without) = (run(20 * MS), run(Duration::from_nanos(1)));
-        let all = with.went_on().len();
-        assert!(all * 100 >= without.went_on().len() * 97, "{all} {limit:?}");
-        let asked = [with.store.asked, without.store.asked];
-        assert!(asked[0] * 5 <= asked[1], "{asked:?} {limit:?}");
+        let run = |length| simulated(limit, length, &[5000, 7000, 8000]);
+        let (with, without) = (run(LENGTH), run(NO_LEASES));
+        let all = with.passed().len();
+        assert!(all * 100 >= without.passed().len() * 97, "{all} {limit:?}");
+        let calls = [with.store.calls, without.store.calls];
+        assert!(calls[0] * 5 <= calls[1], "{calls:?} {limit:?}");
         for gateway in &with.gateways {
-            let own = gateway.went_on.len();
+            let own = gateway.passed.len();
             assert!(own * 5 > all, "{own} of {all} {limit:?}");
         }
     }
@@ -179,48 +173,41 @@ fn a_flooded_key_keeps_its_rate_with_far_fewer_asks_and_all_have_their_part() {
 #[test]
 fn below_the_rate_nobody_is_refused_for_the_leases_of_others() {
     for burst in [60, 200, 2000] {
-        let simulation = simulated("6000r/s", nodelay(burst), 20 * MS, &[1600, 1700, 1800]);
-        let refused: usize = simulation.gateways.iter().map(|it| it.refused).sum();
-        assert_eq!(
-            (refused, simulation.went_on().len()),
-            (0, 10_200),
+        let simulation = simulated(nodelay(burst), LENGTH, &[1600, 1700, 1800]);
+        assert!(
+            simulation.gateways.iter().all(|it| it.refused == 0),
             "{burst}"
         );
-        let asked = simulation.store.asked;
-        assert!(asked < 10_200 / 2, "{burst}: {asked}");
+        assert_eq!(simulation.passed().len(), 10_200, "{burst}");
+        let calls = simulation.store.calls;
+        assert!(calls < 10_200 / 2, "{burst}: {calls}");
     }
 }
 
 #[test]
 fn below_the_rate_nobody_waits_for_the_leases_of_others() {
-    let limit = queued(1000);
-    let [with, without] = [20 * MS, Duration::from_nanos(1)].map(|length| {
-        let simulation = simulated("6000r/s", limit, length, &[1600, 1700, 1800]);
-        simulation.went_on()
-    });
-    let later: Duration = with
-        .iter()
-        .zip(&without)
-        .map(|(it, other)| it.since(*other))
-        .sum();
-    assert!(later < MS * 10_200 / 5, "{later:?} for all");
+    let [with, without] = [LENGTH, NO_LEASES]
+        .map(|length| simulated(queued(1000), length, &[1600, 1700, 1800]).passed());
+    let both = with.iter().zip(&without);
+    let later: Duration = both.map(|(with, without)| with.since(*without)).sum();
+    assert!(later < ms(1) * 10_200 / 5, "{later:?} for all");
 }
 
 #[test]
 fn slots_of_an_idle_gateway_are_free_after_one_lease() {
     for limit in [nodelay(500), queued(500)] {
-        let mut simulation = simulated("6000r/s", limit, 20 * MS, &[0, 8000]);
-        // After that, another gateway has requests for a second, and leaves.
+        let mut simulation = simulated(limit, LENGTH, &[0, 8000]);
+        // After that, the other gateway has requests for a second, and then no more.
         let micros = Duration::from_micros;
         for nth in 0..8000 {
-            simulation.join(0, at(6000) + micros(125 * nth));
+            simulation.request(0, at(6000) + micros(125 * nth));
         }
         for nth in 0..16_000 {
-            simulation.join(1, at(6000) + micros(125 * nth + 60));
+            simulation.request(1, at(6000) + micros(125 * nth + 60));
         }
         simulation.run(at(9000));
-        let moments = simulation.gateways[1].went_on.iter();
-        // The waiters then have joined before.
+        let moments = simulation.gateways[1].passed.iter();
+        // Whoever waits then has come before.
         let from = 7000 + 84 + 21;
         let count = moments.filter(|it| (at(from)..at(from + 500)).contains(*it));
         let count = count.count();

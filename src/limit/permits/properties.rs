@@ -1,17 +1,19 @@
 //! Properties of permits, against a naive model: all waiters in one list, searched linearly.
+//!
+//! A request of a key runs while fewer than `in_flight` of its requests run, and waits otherwise.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Permits, Terms};
+use crate::fixtures::{START, ms, nonzero};
 use crate::{Moment, Ticket};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A request that is due joined this long ago, in milliseconds.
+    /// A request is due that joined `ago` milliseconds before. `max_wait` is in milliseconds.
     Come {
         in_flight: u32,
         ago: u64,
@@ -36,6 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Waiter of the model.
 struct ModelWaiter {
     terms: Terms,
     joined: Moment,
@@ -58,11 +61,11 @@ impl Model {
         let mut started = Vec::new();
         self.waiting
             .sort_by_key(|waiting| (waiting.joined, waiting.ticket));
-        while let Some(index) = self
-            .waiting
-            .iter()
-            .position(|waiting| self.is_free(waiting.terms.in_flight))
-        {
+        let next = |model: &Self| {
+            let mut waiting = model.waiting.iter();
+            waiting.position(|waiting| model.is_free(waiting.terms.in_flight))
+        };
+        while let Some(index) = next(self) {
             let ticket = self.waiting.remove(index).ticket;
             self.running.push(ticket);
             started.push(ticket);
@@ -70,6 +73,7 @@ impl Model {
         started
     }
 
+    /// Removes all waiters that have waited for their `max_wait`. Returns their tickets.
     fn expire(&mut self, now: Moment) -> Vec<u64> {
         let is_over = |waiting: &ModelWaiter| {
             let max = waiting.terms.max_wait;
@@ -88,13 +92,12 @@ proptest! {
     #[test]
     fn permits_match_the_naive_model(steps in vec(step(), 1..200)) {
         let (mut permits, mut model) = (Permits::default(), Model::default());
-        let mut now = Moment::default() + Duration::from_secs(1);
+        let mut now = START;
         for (ticket, step) in (0_u64..).zip(steps) {
             match step {
                 Step::Come { in_flight, ago, max_wait } => {
-                    let in_flight = NonZeroU32::new(in_flight).expect("not zero");
-                    let joined = Moment::from_nanos(now.as_nanos() - ago * 1_000_000);
-                    let max_wait = max_wait.map(Duration::from_millis);
+                    let (in_flight, joined) = (nonzero(in_flight), now.before(ms(ago)));
+                    let max_wait = max_wait.map(ms);
                     prop_assert_eq!(permits.is_free(in_flight), model.is_free(in_flight));
                     if permits.is_free(in_flight) {
                         permits.take(Ticket(ticket));
@@ -112,7 +115,7 @@ proptest! {
                     let ticket = model.waiting.remove(index).ticket;
                     prop_assert_eq!(permits.leave(Ticket(ticket)), Some(ticket));
                 }
-                Step::Pass(millis) => now = now + Duration::from_millis(millis),
+                Step::Pass(millis) => now = now + ms(millis),
                 Step::End(_) | Step::Leave(_) => {}
             }
             let mut over: Vec<u64> =

@@ -1,27 +1,17 @@
 //! Tests of the permits of a key.
 
-use std::num::NonZeroU32;
-use std::time::Duration;
-
 use super::{Permits, Terms};
-use crate::{Moment, Ticket};
-
-fn at(millis: u64) -> Moment {
-    Moment::default() + Duration::from_millis(millis)
-}
-
-fn most(in_flight: u32) -> NonZeroU32 {
-    NonZeroU32::new(in_flight).expect("not zero")
-}
+use crate::Ticket;
+use crate::fixtures::{at, nonzero};
 
 fn terms(in_flight: u32) -> Terms {
     Terms {
-        in_flight: most(in_flight),
+        in_flight: nonzero(in_flight),
         max_wait: None,
     }
 }
 
-/// Returns permits that the tickets from 0 on hold.
+/// Returns permits with `count` running requests. Their tickets are numbered from 0 on.
 fn running(count: u64) -> Permits<&'static str> {
     let mut permits = Permits::default();
     (0..count).for_each(|ticket| permits.take(Ticket(ticket)));
@@ -42,7 +32,7 @@ fn a_changed_number_joins_the_lanes_that_have_become_the_same() {
     let mut permits = running(2);
     permits.wait(terms(1), Ticket(10), at(10), "first");
     permits.wait(terms(2), Ticket(11), at(20), "second");
-    permits.change(&[(most(1), most(2))]);
+    permits.change(&[(nonzero(1), nonzero(2))]);
     assert_eq!(permits.take_next(), None);
     permits.free(Ticket(0));
     assert_eq!(permits.take_next(), Some("first"));

@@ -1,4 +1,8 @@
 //! Schedule of the calls of a gateway to its pool, and the number of permits that it requests.
+//!
+//! A *permit* is the right to run one request at the origin. A *pool* leases permits to several
+//! gateways. Each *call* reports the gateway's permits to the pool, and gets a reply. With fewer
+//! permits than gateways, a permit *rotates*: a gateway keeps it for a *turn*.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,8 +15,9 @@ const RENEWAL: Duration = Duration::from_millis(800);
 const POLL_STARVED: Duration = Duration::from_millis(10);
 /// Lower bound of the duration between two calls of a gateway that gets the next free permit.
 ///
-/// Up to [`POLL_STARVED`], the duration is the time since it waits for this permit, divided by
-/// [`POLL_NEXT_DIVISOR`]. A permit that was not free for long need not be taken at once.
+/// The duration is the time for which it has waited for this permit, divided by
+/// [`POLL_NEXT_DIVISOR`], but at most [`POLL_STARVED`]. The longer it has waited, the less it
+/// matters to take the permit at once.
 const POLL_NEXT: Duration = Duration::from_millis(1);
 const POLL_NEXT_DIVISOR: u32 = 50;
 /// Duration between two calls while permits are scarce, here or at other gateways.
@@ -53,7 +58,7 @@ impl PoolClient {
     /// Returns the duration between the last call and the next one, if nothing changes.
     fn interval(&self, needs: PermitNeeds) -> Duration {
         let usable = needs.usable();
-        // The pool does not know yet that these permits went back.
+        // The pool does not know yet that some permits were given back.
         let has_unreported = self.leased > self.held;
         if self.has_failed {
             return RETRY;
@@ -75,6 +80,7 @@ impl PoolClient {
         }
         let all_in_use = needs.in_use >= self.held;
         let requested = self.number_to_request(needs);
+        // The pool must know that more permits are requested now, or that settings have changed.
         let must_report = |reported| requested > reported && all_in_use;
         let must_report = self.requested.is_none_or(must_report);
         if has_unreported || has_surplus || self.others_wait || must_report {
@@ -90,7 +96,8 @@ impl PoolClient {
         }
     }
 
-    /// Returns the same for a gateway that could use more permits than it holds.
+    /// Returns the duration between two calls while the gateway could use more permits than it
+    /// holds.
     fn interval_while_lacking(&self) -> Duration {
         if self.reported_usable <= self.held {
             // The first waiter must not wait for this call.
@@ -121,6 +128,7 @@ impl PoolClient {
             return usable;
         }
         let peak = self.peaks[0].max(self.peaks[1]);
+        // Permits for requests that come before the next call.
         let spare = (peak / 4).max(2);
         let requested = usable.max(peak).saturating_add(spare);
         requested.min(needs.max_permits.max(usable))

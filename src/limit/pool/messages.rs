@@ -1,4 +1,7 @@
-//! Messages between a gateway and a pool of permits.
+//! Messages between a gateway and a pool of permits, and between the gateway and its gate.
+//!
+//! A *permit* is the right to run one request at the origin. A *pool* *leases* permits to several
+//! gateways, its *members*. A *slot* is an instant at which one request may leave for the origin.
 
 use std::num::NonZeroU32;
 
@@ -7,9 +10,9 @@ use crate::Moment;
 /// Permits that a gateway needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PermitNeeds {
-    /// Permits in use.
+    /// Number of permits in use.
     pub in_use: usize,
-    /// Additional permits that could be used at once: for waiters that wait for nothing else.
+    /// Number of additional permits that could be used at once, by waiters that lack nothing else.
     pub waiting: usize,
     /// Upper bound of the permits by the gateway's other limits.
     pub max_permits: usize,
@@ -21,7 +24,7 @@ pub struct PermitNeeds {
     pub slot: Option<Moment>,
     /// Whether permits rotate between gateways, and one is needed only for a slot that is near.
     pub is_slot_first: bool,
-    /// Instant at which these needs change without an event.
+    /// Instant at which these needs change without an event, so that the caller must look again.
     pub looks: Option<Moment>,
 }
 
@@ -33,29 +36,32 @@ impl PermitNeeds {
     }
 }
 
-/// Permits of a pool that a gateway has.
+/// Permits of a pool that a gateway has, for its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeasedPermits {
-    /// Number of requests that may be at the origin at once.
+    /// Number of permits: so many requests may be at the origin at once.
     pub permits: usize,
-    /// Instant at which the last permit goes back, if other gateways wait for it; `None`: unknown.
+    /// Instant at which the only permit goes back, because other gateways wait for it; `None`: it
+    /// is kept.
     pub until: Option<Moment>,
     /// Number of gateways between which the permits rotate; `None`: there is a permit for each.
     pub among: Option<NonZeroU32>,
 }
 
-/// Report of a gateway to the pool. It contains no change, so a repeated call changes nothing.
+/// Call: the report of a gateway to the pool.
+///
+/// It contains totals and no changes, so a repeated call does no harm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCall {
     /// Number that increases with each call.
     pub number: u64,
-    /// Permits that it holds. Permits that it gives back with this call are not counted.
+    /// Number of permits that it holds, without those that it gives back with this call.
     pub held: usize,
-    /// Permits in use.
+    /// Number of permits in use.
     pub in_use: usize,
-    /// Maximum of all gateways together, lowered by backoff; `None`: not lowered.
+    /// Maximum of all gateways together, if backoff has lowered it; `None`: not lowered.
     pub lowered_maximum: Option<usize>,
-    /// Permits that it could use now.
+    /// Number of permits that it could use now.
     pub usable: usize,
     /// Number of permits that it requests to hold.
     ///
@@ -74,18 +80,20 @@ pub struct PoolCall {
 /// A pool that has lost its last writes detects by this whether a member is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownMembers {
-    /// Number of registrations so far.
+    /// Number of registrations of members so far.
     pub registrations: u64,
-    /// Number of members with permits at that time.
+    /// Number of members with permits, as of the reply.
     pub members: u64,
 }
 
 /// Reply of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolReply {
-    /// Permits that are leased to this gateway from now on.
+    /// Number of permits that are leased to this gateway from now on.
     pub leased: usize,
     /// Number of permits that it may keep: other gateways request the rest.
+    ///
+    /// Above zero with `leased` zero: the gateway gets the next free permit.
     pub keeps: usize,
     /// Whether other gateways wait for permits.
     pub others_wait: bool,
@@ -102,24 +110,25 @@ pub struct PoolReply {
 pub struct PoolCounts {
     /// Effective maximum: the configured one, or the one lowered by backoff plus withheld permits.
     pub of: usize,
-    /// Gateways whose lease has not ended.
+    /// Number of gateways whose lease has not ended.
     pub gateways: u32,
-    /// Permits that these gateways hold.
+    /// Number of permits that these gateways hold.
     pub held: usize,
-    /// Permits that these gateways use, as last reported.
+    /// Number of permits that these gateways use, as last reported.
     pub in_use: usize,
-    /// Permits that vanished gateways may still use.
+    /// Number of *withheld* permits: vanished gateways may still use them.
     pub withheld: usize,
     /// Whether the pool is new or has lost its state, and collects the reports of its gateways.
     ///
     /// Meanwhile it leases nothing, and every permit that is not reported counts as withheld.
     pub is_recovering: bool,
-    /// Permits that are not leased.
+    /// Number of permits that are not leased.
     pub free: usize,
 }
 
 impl PoolCounts {
-    /// Returns the permits withheld for vanished gateways, and the permits of unknown holders.
+    /// Returns the number of permits withheld for vanished gateways, and of permits whose holders
+    /// are unknown.
     pub fn withheld_and_unknown(&self) -> (usize, usize) {
         if self.is_recovering {
             (0, self.withheld)

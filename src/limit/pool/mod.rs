@@ -1,14 +1,15 @@
 //! Permits that one gateway has leased from a pool that several gateways share.
 //!
-//! A pool has a maximum, and leases some of its permits to each gateway. The gateway starts a
-//! request only on a permit that it holds, and only before the end of the lease. It counts the
-//! lease by its own clock from the instant at which it *sent* the call that renewed it, so the
-//! pool's lease never ends first. A leased permit counts once the reply arrives. A returned permit
-//! stops counting before the call is sent. So the gateway never holds more than the pool has leased
-//! to it.
+//! A *permit* is the right to run one request at the origin. A pool has a maximum, and leases some
+//! of its permits to each gateway. The gateway starts a request only on a permit that it holds, and
+//! only before the end of the lease. It counts the lease by its own clock from the instant at which
+//! it *sent* the call that renewed it, so the pool's lease never ends first. A leased permit counts
+//! once the reply arrives. A returned permit stops counting before the call is sent. So the gateway
+//! never holds more than the pool has leased to it.
 //!
 //! With fewer permits than gateways, a permit rotates between them. The time for which a gateway
-//! then keeps its only permit is its *turn*.
+//! then keeps its only permit is its *turn* (see `turn`). Each *call* (see `messages`) reports the
+//! gateway's permits to the pool, and its reply leases permits. `calling` schedules the calls.
 
 mod calling;
 mod messages;
@@ -25,11 +26,11 @@ pub use messages::{KnownMembers, LeasedPermits, PermitNeeds, PoolCall, PoolCount
 use turn::{RoundTrip, Turn};
 pub use without::{PermitSource, PoolLimits, WithoutPool};
 
-/// Length of a lease by a gateway's clock. Shorter than at the pool: clocks may be 2 % off.
+/// Length of a lease by a gateway's clock. At the pool it is longer, because clocks may be 2 % off.
 const LEASE_LENGTH: Duration = Duration::from_millis(2350);
 /// Minimum duration for which the largest number of concurrent requests is remembered.
 const PEAK_SPAN: Duration = Duration::from_secs(1);
-/// Assumed number of gateways if it is unknown: without the pool, a gateway takes a tenth.
+/// Assumed number of gateways if it is unknown. Without the pool, a gateway then takes a tenth.
 const DEFAULT_GATEWAYS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 /// Permits that a gateway has leased from a pool, and its next call.
@@ -80,7 +81,7 @@ pub struct PoolClient {
     members: KnownMembers,
     /// State of the pool, as of the last reply.
     counts: Option<PoolCounts>,
-    /// Whether it leaves the pool: it keeps no unused permit.
+    /// Whether the gateway leaves the pool: it keeps no unused permit.
     is_leaving: bool,
     /// Since when this gateway is first in line for the next free permit; `None`: it is not.
     first_in_line_since: Option<Moment>,
@@ -197,7 +198,9 @@ impl PoolClient {
         keeps
     }
 
-    /// Returns the instant until which the pool certainly leases these permits to no other gateway.
+    /// Returns the instant until which the pool certainly leases its permits to no other gateway.
+    ///
+    /// After the end of a lease, the pool still withholds the permits for the time `orphan`.
     fn withheld_until(&self) -> Moment {
         // Clocks may be 2 % too fast or too slow.
         self.lease_end + self.limits.orphan.saturating_sub(self.limits.orphan / 50)
@@ -210,14 +213,15 @@ impl PoolClient {
             self.peak_since = now;
         }
         if now >= self.withheld_until() {
-            // Other gateways may have leased these permits meanwhile. A pool that has lost its state
-            // would trust this call.
+            // Other gateways may have leased these permits meanwhile. A pool that has lost its
+            // state would trust this call.
             self.held = self.held.min(needs.in_use);
         }
         let (usable, requested) = (needs.usable(), self.number_to_request(needs));
         let may_keep = self.may_keep(needs.in_use, needs.slot, now);
         let keeps = requested.min(may_keep).max(needs.in_use);
         self.held = self.held.min(keeps);
+        // The pool still has this gateway among its members.
         let is_member = now < self.lease_end || (self.held > 0 && now < self.withheld_until());
         self.number += 1;
         (self.under_way, self.last_call) = (Some(now), now);

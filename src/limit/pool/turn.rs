@@ -1,4 +1,7 @@
 //! Turn of a gateway that has one permit for which other gateways wait.
+//!
+//! A *permit* is the right to run one request at the origin. A *pool* leases permits to gateways. A
+//! *slot* is an instant at which one request may leave for the origin.
 
 use std::time::Duration;
 
@@ -61,12 +64,14 @@ impl Turn {
         self.free_since = now;
     }
 
-    /// Returns when the permit goes back if no request takes it. `slot` is the next departure.
+    /// Returns the instant at which the permit goes back if no request takes it.
+    ///
+    /// `slot` is the next slot that was granted for waiters of this gateway.
     pub(super) fn ends(&self, slot: Option<Moment>) -> Moment {
-        let lingers = self.free_since + LINGER;
+        let lingers_until = self.free_since + LINGER;
         match slot {
-            None => self.until.min(lingers),
-            Some(slot) => (self.until + SLOT_AHEAD).min(lingers.max(slot + LINGER)),
+            None => self.until.min(lingers_until),
+            Some(slot) => (self.until + SLOT_AHEAD).min(lingers_until.max(slot + LINGER)),
         }
     }
 }

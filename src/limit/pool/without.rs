@@ -1,4 +1,6 @@
-//! Settings of a pool, and the behaviour without it.
+//! Settings of a pool of permits, and the behaviour of a gateway that cannot reach the pool.
+//!
+//! A *permit* is the right to run one request at the origin. The pool leases permits to gateways.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -6,9 +8,9 @@ use std::time::Duration;
 /// Settings of a pool, from the file of a gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// Configured number of permits of all gateways.
+    /// Configured number of permits of all gateways together.
     pub permits: usize,
-    /// Duration for which permits of a vanished gateway stay withheld.
+    /// Duration for which permits of a vanished gateway stay withheld: it may still use them.
     pub orphan: Duration,
     /// Behaviour without the pool.
     pub without: WithoutPool,

@@ -1,13 +1,14 @@
 //! Duration that requests of one kind take at their origin, learned from earlier ones.
 //!
-//! The goal is the time that a request needs by itself. A duration that was measured while the
-//! origin was busy also contains the time for which the request waited there. So:
-//! - While fewer than half of the permits are in use, durations are taken as they are:
-//!   [`QUIET_PERCENT`] of them are at most the learned value. The quantile is low, because other
-//!   causes than the work (a pause of the origin, a slow client) make a duration longer, and
-//!   nothing makes it shorter.
-//! - Other durations are only upper bounds of the work. They count while there are no quiet ones,
-//!   by a lower quantile, [`BUSY_PERCENT`]: of many requests that waited, some waited very little.
+//! A *permit* is the right to run one request at the origin. A duration is *quiet* if fewer than
+//! half of the permits were in use, and *busy* otherwise. The goal is the time that a request needs
+//! by itself. A duration that was measured while the origin was busy also contains the time for
+//! which the request waited there. So:
+//! - Quiet durations are taken as they are: [`QUIET_PERCENT`] of them are at most the learned
+//!   value. The quantile is low, because other causes than the work (a pause of the origin, a slow
+//!   client) make a duration longer, and nothing makes it shorter.
+//! - Busy durations are only upper bounds of the work. They count while there are no quiet ones, by
+//!   a lower quantile, [`BUSY_PERCENT`]: of many requests that waited, some waited very little.
 //!
 //! So a queue at the origin raises the learned value only if every request waits there. Then the
 //! gate lets fewer requests through, which ends that queue.
@@ -26,9 +27,9 @@ pub use saved::SavedWork;
 
 use super::Cost;
 
-/// Quantile of quiet durations.
+/// Quantile of quiet durations that is learned.
 const QUIET_PERCENT: usize = 25;
-/// Quantile of busy durations.
+/// Quantile of busy durations that is learned.
 const BUSY_PERCENT: usize = 10;
 /// Minimum number of quiet durations to learn from.
 const MIN_QUIET: usize = 4;
@@ -91,7 +92,7 @@ impl Work {
         self.learned
     }
 
-    /// Returns the value that the recent durations show, or else the learned one.
+    /// Returns the value that the recent durations show. If they are too few: the learned one.
     fn measured(&self) -> Option<LearnedWork> {
         let is_recent = self.busy_in_row < MAX_BUSY_IN_ROW;
         let (micros, is_quiet) = if self.quiet.len() >= MIN_QUIET && is_recent {
@@ -105,7 +106,7 @@ impl Work {
     }
 }
 
-/// Returns whether two values differ by more than a tenth of the first.
+/// Returns whether two values differ enough to be a change: by more than a tenth of the first.
 ///
 /// Smaller changes would make costs flicker between two numbers.
 fn is_other(before: LearnedWork, after: LearnedWork) -> bool {
@@ -113,6 +114,7 @@ fn is_other(before: LearnedWork, after: LearnedWork) -> bool {
     before.is_quiet != after.is_quiet || difference > (before.micros / 10).max(1)
 }
 
+/// Returns a duration in microseconds, at least 1.
 fn micros(took: Duration) -> u32 {
     u32::try_from(took.as_micros()).unwrap_or(u32::MAX).max(1)
 }

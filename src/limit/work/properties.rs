@@ -1,11 +1,13 @@
 //! Properties of the learned durations, against a plain model that keeps all durations.
+//!
+//! A duration is *quiet* if fewer than half of the permits were in use, and *busy* otherwise.
 
 use proptest::prelude::*;
 use testing::config;
 
 use super::*;
 
-/// Returns the nearest rank of the last 32 of these.
+/// Returns the quantile of the last 32 of these durations, by the nearest rank.
 fn quantile(all: &[u32], percent: usize) -> Option<u32> {
     let mut last = all[all.len().saturating_sub(32)..].to_vec();
     last.sort_unstable();
@@ -21,20 +23,23 @@ proptest! {
         times in prop::collection::vec((1..5_000_000_u32, prop::bool::weighted(0.02)), 1..900),
     ) {
         let mut work = Work::default();
-        let (mut quiet, mut busy, mut in_row) = (Vec::new(), Vec::new(), 0);
+        let (mut quiet, mut busy) = (Vec::new(), Vec::new());
+        // Busy durations since the last quiet one.
+        let mut busy_in_row = 0;
+        // The learned duration, and whether it was learned from quiet ones.
         let mut known: Option<(u32, bool)> = None;
         for (micros, is_quiet) in times {
             if is_quiet {
-                if in_row >= 256 {
+                if busy_in_row >= 256 {
                     quiet.clear();
                 }
                 quiet.push(micros);
-                in_row = 0;
+                busy_in_row = 0;
             } else {
                 busy.push(micros);
-                in_row += 1;
+                busy_in_row += 1;
             }
-            let now = if quiet.len() >= 4 && in_row < 256 {
+            let now = if quiet.len() >= 4 && busy_in_row < 256 {
                 quantile(&quiet, 25).map(|it| (it, true))
             } else if busy.len() >= 8 {
                 quantile(&busy, 10).map(|it| (it, false))
@@ -42,8 +47,8 @@ proptest! {
                 known
             };
             let differs = match (known, now) {
-                (Some(old), Some(new)) => {
-                    old.1 != new.1 || f64::from(old.0.abs_diff(new.0)) > (f64::from(old.0) / 10.0).floor().max(1.0)
+                (Some((old, was_quiet)), Some((new, is_quiet))) => {
+                    was_quiet != is_quiet || old.abs_diff(new) > (old / 10).max(1)
                 }
                 (old, new) => old != new,
             };
@@ -103,9 +108,9 @@ proptest! {
         max in 1..=255_u32,
     ) {
         let most = Cost::new(max).expect("a cost");
-        let [took, of] = [micros, unit].map(Duration::from_micros);
+        let [took, of_one] = [micros, unit].map(Duration::from_micros);
         let nearest = (micros / unit) + u64::from(micros % unit * 2 >= unit);
-        let cost = Cost::of_work(took, of, most);
+        let cost = Cost::of_work(took, of_one, most);
         prop_assert_eq!(u64::from(cost.get()), nearest.clamp(1, max.into()));
     }
 }

@@ -1,4 +1,6 @@
-//! Learned durations in the state file.
+//! Learned durations in the state file: the next process continues from them.
+//!
+//! They say how long requests of one kind take at their origin. See the parent module.
 
 use super::recent::Recent;
 use super::{LearnedWork, Work};
@@ -41,9 +43,9 @@ impl Work {
             }
             recent
         };
-        let learned = saved.learned.map(|it| LearnedWork {
-            micros: it.micros.max(1),
-            ..it
+        let learned = saved.learned.map(|learned| LearnedWork {
+            micros: learned.micros.max(1),
+            ..learned
         });
         Self {
             quiet: recent(&saved.quiet),

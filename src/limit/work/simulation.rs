@@ -1,12 +1,15 @@
 //! Simulation of learned costs: two kinds of requests, of 20 ms and 2 s, before four workers.
 //!
-//! It measures the busy time of the origin, the waits, and the fairness between keys, on a virtual
-//! clock. The gate, the costs and the learning are the real ones.
+//! The *work* of a request is the time that it needs of a worker. Its *cost* is the number of slots
+//! of the rate that it takes: 1, or learned from earlier requests of its kind. The first kind is
+//! *light*, and the second one *heavy*.
+//!
+//! The simulation measures the busy time of the origin, the waits, and the fairness between keys,
+//! on a virtual clock. The gate, the costs and the learning are the real ones.
 
 #![expect(clippy::cast_precision_loss, reason = "counts are small")]
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use testing::{Random, some_of};
@@ -14,7 +17,9 @@ use testing::{Random, some_of};
 use super::Work;
 use crate::{Admission, Cost, Gate, GateLimits, Moment, Share};
 
+/// Number of requests that the origin serves at the same time.
 const WORKERS: usize = 4;
+/// Work of a request with a cost of 1.
 const UNIT: Duration = Duration::from_millis(10);
 /// Seconds before measurements begin.
 const WARM_UP: u64 = 60;
@@ -22,11 +27,13 @@ const WARM_UP: u64 = 60;
 /// Client with a key of its own, whose requests are all of one kind.
 #[derive(Clone, Copy)]
 struct Client {
+    /// Kind of its requests: 0 for light ones, 1 for heavy ones.
     kind: usize,
-    /// Duration that its requests need of a worker.
+    /// Work of each request.
     work: Duration,
     /// Mean duration from a request to the next one, or from a response if it `waits` for that.
     pause: Duration,
+    /// Whether it waits for the response before the next request.
     waits: bool,
 }
 
@@ -35,18 +42,18 @@ struct Scenario {
     clients: Vec<Client>,
     rate: &'static str,
     max_in_flight: Option<usize>,
-    /// Largest cost; `None`: each request costs 1.
-    learns: Option<u32>,
+    /// Upper bound of learned costs; `None`: each request costs 1.
+    max_cost: Option<u32>,
     seconds: u64,
     seed: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A request is served.
+    /// The request with this number is served.
     Served(usize),
-    /// A client sends a request.
-    Asks(usize),
+    /// The client with this index sends a request.
+    Sends(usize),
 }
 
 /// Measured values.
@@ -62,20 +69,30 @@ struct Record {
 }
 
 struct Request {
+    /// Index of its client.
     client: usize,
-    asked: Moment,
+    /// Instant at which the client sent it.
+    sent: Moment,
+    /// Cost at which it left the gate.
     cost: u32,
+    /// Instant at which it left the gate.
     left: Moment,
+    /// Whether few requests were at the origin then.
     is_quiet: bool,
 }
 
 struct Simulation {
     scenario: Scenario,
     gate: Gate<usize, usize>,
+    /// Learned durations, by kind.
     learned: [Work; 2],
-    events: BinaryHeap<Reverse<(Moment, Event)>>,
+    /// Later events, the first one first.
+    events: BTreeSet<(Moment, Event)>,
+    /// By number.
     requests: Vec<Request>,
+    /// Number of idle workers.
     idle: usize,
+    /// Numbers of the requests that wait for a worker.
     queue: VecDeque<usize>,
     random: Random,
     record: Record,
@@ -93,7 +110,7 @@ fn run(scenario: &Scenario) -> Record {
     let mut simulation = Simulation {
         gate,
         learned: Default::default(),
-        events: BinaryHeap::new(),
+        events: BTreeSet::new(),
         requests: Vec::new(),
         idle: WORKERS,
         queue: VecDeque::new(),
@@ -113,12 +130,12 @@ fn run(scenario: &Scenario) -> Record {
 impl Simulation {
     fn run(&mut self) {
         for client in 0..self.scenario.clients.len() {
-            self.asks_later(client, START);
+            self.send_later(client, START);
         }
         let end = START + Duration::from_secs(self.scenario.seconds);
         let mut now = START;
         while now < end {
-            let next = self.events.peek().map(|Reverse((at, _))| *at);
+            let next = self.events.first().map(|(at, _)| *at);
             let due = self.gate.due();
             let due = due.filter(|due| next.is_none_or(|next| *due < next));
             now = due.or(next).unwrap_or(end).max(now);
@@ -126,10 +143,10 @@ impl Simulation {
                 self.depart(release.waiter, release.cost, now);
             }
             if due.is_none()
-                && let Some(Reverse((_, event))) = self.events.pop()
+                && let Some((_, event)) = self.events.pop_first()
             {
                 match event {
-                    Event::Asks(client) => self.asks(client, now),
+                    Event::Sends(client) => self.send(client, now),
                     Event::Served(request) => self.served(request, now),
                 }
             }
@@ -139,20 +156,26 @@ impl Simulation {
         }
     }
 
+    /// Returns the client of a request.
     fn client(&self, request: usize) -> Client {
         self.scenario.clients[self.requests[request].client]
     }
 
-    fn asks_later(&mut self, client: usize, now: Moment) {
+    /// Schedules the next request of a client, after an exponential pause.
+    fn send_later(&mut self, client: usize, now: Moment) {
         let share = 1.0 - self.random.share();
         let pause = self.scenario.clients[client].pause.mul_f64(-share.ln());
-        self.events
-            .push(Reverse((now + pause, Event::Asks(client))));
+        self.events.insert((now + pause, Event::Sends(client)));
     }
 
-    /// Returns the cost of a request. A new kind costs the same as the other one.
+    /// Returns the upper bound of learned costs.
+    fn max_cost(&self) -> Option<Cost> {
+        self.scenario.max_cost.and_then(Cost::new)
+    }
+
+    /// Returns the cost of a request of this kind. A new kind costs the same as the other one.
     fn cost(&self, kind: usize) -> Cost {
-        let Some(max) = self.scenario.learns.and_then(Cost::new) else {
+        let Some(max) = self.max_cost() else {
             return Cost::ONE;
         };
         let learned = self.learned[kind].learned();
@@ -160,15 +183,15 @@ impl Simulation {
         learned.map_or(Cost::ONE, |it| Cost::of_work(it.time(), UNIT, max))
     }
 
-    fn asks(&mut self, client: usize, now: Moment) {
+    fn send(&mut self, client: usize, now: Moment) {
         let Client { kind, waits, .. } = self.scenario.clients[client];
         if !waits {
-            self.asks_later(client, now);
+            self.send_later(client, now);
         }
         let request = self.requests.len();
         self.requests.push(Request {
             client,
-            asked: now,
+            sent: now,
             cost: 0,
             left: now,
             is_quiet: false,
@@ -181,21 +204,23 @@ impl Simulation {
         }
     }
 
-    fn depart(&mut self, request: usize, cost: u32, now: Moment) {
-        let sent = &mut self.requests[request];
-        (sent.cost, sent.left, sent.is_quiet) = (cost, now, self.gate.is_quiet());
+    /// Sends a request from the gate to the origin.
+    fn depart(&mut self, number: usize, cost: u32, now: Moment) {
+        let request = &mut self.requests[number];
+        (request.cost, request.left) = (cost, now);
+        request.is_quiet = self.gate.is_quiet();
         if self.idle == 0 {
-            return self.queue.push_back(request);
+            return self.queue.push_back(number);
         }
         self.idle -= 1;
-        self.serve(request, now);
+        self.serve(number, now);
     }
 
     fn serve(&mut self, request: usize, now: Moment) {
         let work = self.client(request).work;
         let end = now + work;
-        self.events.push(Reverse((end, Event::Served(request))));
-        // Divided into whole seconds.
+        self.events.insert((end, Event::Served(request)));
+        // The work is divided among the seconds in which it is done.
         let (mut at, end) = (now.since(START), end.since(START));
         while at < end {
             let second = at.as_secs();
@@ -211,23 +236,24 @@ impl Simulation {
         }
     }
 
-    fn served(&mut self, request: usize, now: Moment) {
-        let Client { kind, waits, .. } = self.client(request);
+    /// Ends a request: the gate gets its permit back, and the difference to its learned cost.
+    fn served(&mut self, number: usize, now: Moment) {
+        let Client { kind, waits, .. } = self.client(number);
         match self.queue.pop_front() {
             Some(next) => self.serve(next, now),
             None => self.idle += 1,
         }
-        let sent = &self.requests[request];
-        let (client, took) = (sent.client, now.since(sent.asked));
-        if let Some(max) = self.scenario.learns.and_then(Cost::new) {
-            let at_origin = now.since(sent.left);
-            let is_quiet = sent.is_quiet && self.gate.is_quiet();
+        let request = &self.requests[number];
+        let (client, took) = (request.client, now.since(request.sent));
+        if let Some(max) = self.max_cost() {
+            let at_origin = now.since(request.left);
+            let is_quiet = request.is_quiet && self.gate.is_quiet();
             self.learned[kind].learn(at_origin, is_quiet);
             let cost = Cost::of_work(at_origin, UNIT, max).get();
-            match cost.checked_sub(sent.cost) {
+            match cost.checked_sub(request.cost) {
                 Some(0) => {}
                 Some(more) => self.gate.bill(more, now),
-                None => self.gate.credit(sent.cost - cost, now),
+                None => self.gate.credit(request.cost - cost, now),
             }
         }
         self.gate.give_back(now);
@@ -235,12 +261,13 @@ impl Simulation {
             self.record.took[kind].push(took.as_secs_f64());
         }
         if waits {
-            self.asks_later(client, now);
+            self.send_later(client, now);
         }
     }
 }
 
 impl Record {
+    /// Returns the busy seconds of the workers in each second after the warm-up.
     fn measured(&self) -> &[f64] {
         &self.busy[usize::try_from(WARM_UP).expect("few")..]
     }
@@ -255,6 +282,7 @@ impl Record {
         busy.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / busy.len() as f64
     }
 
+    /// Returns the 99th percentile of the durations from the client's view.
     fn p99(&self, kind: usize) -> f64 {
         let mut took = self.took[kind].clone();
         took.sort_by(f64::total_cmp);
@@ -269,14 +297,14 @@ impl Record {
     }
 }
 
-/// Returns `counts` clients of each kind. Together they request `asked` seconds of work per second.
+/// Returns `counts` clients of each kind, which together send `load` seconds of work per second.
 ///
-/// Without `asked`, each client sends the next request right after a response.
-fn clients(counts: [usize; 2], asked: Option<[f64; 2]>) -> Vec<Client> {
-    let of = |kind: usize| {
+/// Without `load`, each client sends the next request right after a response.
+fn clients(counts: [usize; 2], load: Option<[f64; 2]>) -> Vec<Client> {
+    let of_kind = |kind: usize| {
         let work = [20, 2000].map(Duration::from_millis)[kind];
         let count = counts[kind];
-        let pause = asked.map(|asked| work.mul_f64(count as f64 / asked[kind]));
+        let pause = load.map(|load| work.mul_f64(count as f64 / load[kind]));
         (0..count).map(move |_| Client {
             kind,
             work,
@@ -284,68 +312,68 @@ fn clients(counts: [usize; 2], asked: Option<[f64; 2]>) -> Vec<Client> {
             waits: pause.is_none(),
         })
     };
-    (0..2).flat_map(of).collect()
+    (0..2).flat_map(of_kind).collect()
 }
 
-/// Returns 20 light keys with 0.8 seconds of work per second, and heavy keys with 2.4.
+/// Returns a scenario in which each request costs 1.
 ///
-/// This is four fifths of the capacity of four workers. With cost 1, the rate lets as much work
-/// through as they do on average.
-fn open(heavy: usize, seed: u64) -> Scenario {
+/// 20 light keys have 0.8 seconds of work per second, and the `heavy` keys have 2.4. This is four
+/// fifths of the capacity of four workers. With cost 1, the rate lets as much work through as they
+/// do on average.
+fn by_requests(heavy: usize, seed: u64) -> Scenario {
     Scenario {
         clients: clients([20, heavy], Some([0.8, 2.4])),
         rate: "51r/s",
         max_in_flight: Some(WORKERS),
-        learns: None,
+        max_cost: None,
         seconds: 660,
         seed,
     }
 }
 
 /// Returns the same with costs that are learned, at a rate of four seconds of work per second.
-fn learned(one: &Scenario) -> Scenario {
+fn by_work(scenario: &Scenario) -> Scenario {
     Scenario {
         rate: "400r/s",
-        learns: Some(200),
-        ..one.clone()
+        max_cost: Some(200),
+        ..scenario.clone()
     }
 }
 
 #[test]
 fn work_that_is_paced_keeps_the_origin_evenly_busy_and_light_requests_fast() {
     for (heavy, seed) in some_of(&[(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)], 1) {
-        let one = open(heavy, seed);
-        let work = run(&learned(&one));
+        let scenario = by_requests(heavy, seed);
+        let work = run(&by_work(&scenario));
         // The heavy requests get their work done, too.
         assert_eq!(work.costs, [2, 200]);
-        for max_in_flight in [None, one.max_in_flight] {
-            let one = run(&Scenario {
+        for max_in_flight in [None, scenario.max_in_flight] {
+            let requests = run(&Scenario {
                 max_in_flight,
-                ..one.clone()
+                ..scenario.clone()
             });
-            assert!(work.variance() * 3.0 <= one.variance());
-            assert!(work.p99(0) * 2.0 <= one.p99(0));
-            assert!(work.mean() >= 0.9 * one.mean());
+            assert!(work.variance() * 3.0 <= requests.variance());
+            assert!(work.p99(0) * 2.0 <= requests.p99(0));
+            assert!(work.mean() >= 0.9 * requests.mean());
         }
     }
 }
 
 #[test]
 fn keys_that_always_ask_get_equal_work() {
-    // All rates are 3.2 seconds of work per second.
+    // Clients with light requests, rate, seed. Each rate allows 3.2 seconds of work per second.
     let all = [(20, "9r/s", 1), (20, "9r/s", 2), (12, "372r/m", 3)];
     for (light, rate, seed) in some_of(&all, 1) {
-        let one = Scenario {
+        let scenario = Scenario {
             clients: clients([light, 4], None),
             rate,
-            ..open(4, seed)
+            ..by_requests(4, seed)
         };
         let work = run(&Scenario {
             rate: "320r/s",
-            ..learned(&one)
+            ..by_work(&scenario)
         });
-        let one = run(&one);
-        assert!(one.jain() < 0.3);
+        assert!(run(&scenario).jain() < 0.3);
         assert!(work.jain() >= 0.98);
         // With cost 1, fairness depends on the order of arrivals: 0.1 to 2.4 were observed.
         assert!(work.variance() <= 0.35);
@@ -357,13 +385,14 @@ fn keys_that_always_ask_get_equal_work() {
 /// So requests wait there, and all keys always have requests.
 #[test]
 fn a_queue_at_the_origin_does_not_feed_itself() {
+    // Permits, rate, and the highest cost of a light request that is allowed.
     let all = [(8, "400r/s", 10), (16, "400r/s", 10), (16, "2000r/s", 200)];
     for (permits, rate, most) in some_of(&all, 1) {
         let scenario = Scenario {
             clients: clients([20, 4], None),
             rate,
             max_in_flight: Some(permits),
-            ..learned(&open(4, 1))
+            ..by_work(&by_requests(4, 1))
         };
         let work = run(&scenario);
         assert!(work.costs[0] <= most && work.costs[1] == 200);
