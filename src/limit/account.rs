@@ -1,4 +1,8 @@
-//! Account of one key: the state of any of the algorithms.
+//! Account of one key: what its earlier requests were charged, under one of the five algorithms.
+//!
+//! A leaky bucket may make requests wait. The other algorithms are *meters*: they accept or reject
+//! a request at once. `rate` and `limit` are not stored here, so routes with different limits can
+//! share an account.
 
 use super::{
     Algorithm, Allowance, Bucket, Charge, Cost, Excess, Limit, Meter, Moment, Rate, Refusal,
@@ -10,7 +14,7 @@ use super::{
 /// In a zone with a queue this is only the bucket: a [`Queue`](super::Queue) keeps the waiters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// State of the leaky bucket.
+    /// State of [`Algorithm::LeakyBucket`].
     Bucket(Bucket),
     /// State of any other algorithm.
     Meter(Box<Meter>),
@@ -90,17 +94,17 @@ impl Account {
 
     /// Corrects the charge of a request that passed at once to its actual `cost`.
     ///
-    /// A surplus is charged at `now`, even above the limit. Does nothing for a bucket: see
+    /// A higher cost is charged at `now`, even above the limit. Does nothing for a bucket: see
     /// [`Queue::settle`](super::Queue::settle).
     pub fn settle(&mut self, rate: Rate, charge: Charge, cost: Cost, now: Moment) {
         let Self::Meter(meter) = self else {
             return;
         };
-        if let Some(less) = charge.cost().above(cost) {
-            meter.refund(rate, less, charge.at(), now);
+        if let Some(surplus) = charge.cost().above(cost) {
+            meter.refund(rate, surplus, charge.at(), now);
         }
-        if let Some(more) = cost.above(charge.cost()) {
-            meter.charge(rate, more, now);
+        if let Some(missing) = cost.above(charge.cost()) {
+            meter.charge(rate, missing, now);
         }
     }
 
@@ -112,7 +116,7 @@ impl Account {
         }
     }
 
-    /// Continues under another rate, from `now` on.
+    /// Changes the rate from `from` to `to`, at `now`. Keeps what was charged.
     pub fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
         match self {
             Self::Bucket(bucket) => bucket.retune(from, to, now),

@@ -38,7 +38,7 @@ impl Algorithm {
 
     /// Returns the name in `gateway.toml`.
     pub fn name(self) -> &'static str {
-        let named = Self::NAMED.iter().find(|(_, it)| *it == self);
+        let named = Self::NAMED.iter().find(|(_, known)| *known == self);
         named.map_or("leaky_bucket", |(name, _)| name)
     }
 

@@ -1,4 +1,4 @@
-//! Cost of a request.
+//! Cost of a request: a request of cost 3 is charged as much as three requests of cost 1.
 
 use std::fmt;
 use std::num::NonZeroU8;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+/// Name and nanoseconds of each unit, the largest first.
 const UNITS: [(&str, u64); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),

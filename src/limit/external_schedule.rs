@@ -1,4 +1,8 @@
 //! Waiters whose departure times are assigned by the store that gateways share.
+//!
+//! A *departure time* is the instant at which a waiter may leave. The store grants one for each
+//! waiter, and it has a *charge*, which the store needs to take it back. `delay` is the parameter
+//! of nginx's `limit_req`: the level above which a request waits.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -6,10 +10,11 @@ use super::{Cost, Departure, Moment, Ticket};
 
 /// Waiters of a key, with the departure times that the store has assigned to them.
 ///
-/// Waiters with the same `delay` are in one lane, in order of arrival. A lane has as many times as
-/// waiters, in order: the first waiter takes the first time. So when a waiter leaves early, each
-/// waiter behind it takes the time before its own, and the last time is no longer used. `C` is the
-/// charge of a time, which is needed to refund it.
+/// Waiters with the same `delay` are in one *lane*, in order of arrival. A lane has as many times
+/// as waiters, in order: the first waiter takes the first time. So when a waiter leaves early, each
+/// waiter behind it takes the time before its own, and the last time is no longer used.
+///
+/// `W` is a waiter, and `C` the charge of a time.
 #[derive(Clone, Debug)]
 pub struct ExternalSchedule<W, C> {
     lanes: Vec<Lane<W, C>>,
@@ -19,22 +24,26 @@ pub struct ExternalSchedule<W, C> {
     next_position: u64,
 }
 
+/// Waiters with the same `delay`, and their departure times.
 #[derive(Clone, Debug)]
 struct Lane<W, C> {
     delay: u32,
     /// Keyed by position.
     waiters: BTreeMap<u64, ScheduledWaiter<W>>,
+    /// Departure times with their charges, the earliest first.
     times: VecDeque<(Moment, C)>,
 }
 
 #[derive(Clone, Debug)]
 struct ScheduledWaiter<W> {
     ticket: Ticket,
+    /// Instant at which it joined.
     since: Moment,
     waiter: W,
 }
 
 impl<W, C> Lane<W, C> {
+    /// Adds a departure time, behind all times that are not later.
     fn add(&mut self, due: Moment, charge: C) {
         let index = self.times.partition_point(|(other, _)| *other <= due);
         self.times.insert(index, (due, charge));
@@ -126,8 +135,8 @@ impl<W, C> ExternalSchedule<W, C> {
 
     /// Removes a waiter that disconnected or expired; `None` if it does not wait any more.
     ///
-    /// The waiters behind it move up. Returns the charge of the last time whose charge `fits` this
-    /// waiter. The caller refunds it.
+    /// The waiters behind it move up. Removes the last time whose charge `fits` this waiter, and
+    /// returns the charge. The caller refunds it.
     pub fn leave(&mut self, ticket: Ticket, fits: impl Fn(&W, &C) -> bool) -> Option<C> {
         let (delay, position) = self.seats.remove(&ticket)?;
         let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
@@ -142,7 +151,7 @@ impl<W, C> ExternalSchedule<W, C> {
         unused.map(|(_, charge)| charge)
     }
 
-    /// Returns the departures of all waiters if nobody leaves early, lane by lane.
+    /// Returns the departure time of each waiter if no waiter leaves early, lane by lane.
     pub fn schedule(&self) -> impl Iterator<Item = (Moment, &W)> {
         self.lanes.iter().flat_map(|lane| {
             let waiters = lane.waiters.values().map(|waiting| &waiting.waiter);
@@ -200,10 +209,10 @@ impl<W, C> ExternalSchedule<W, C> {
 
     /// Moves waiters with this `delay` back: replaces the first times by later ones.
     ///
-    /// Replaces as many times as their costs fit in `total`. `cost_of` returns the cost of a
-    /// charge, or `None` if its time stays. `later` returns a new time of a cost. Its first
-    /// argument is the cost that comes before: the rest of `total` that no replaced time used, and
-    /// the costs of the new times before it.
+    /// The sum of the costs of the replaced times is at most `total`. `cost_of` returns the cost of
+    /// a charge, or `None` if its time must stay. `later(before, cost)` returns the new time for a
+    /// cost. `before` is the part of `total` that no replaced time used, plus the costs of the new
+    /// times that were added before.
     pub fn postpone(
         &mut self,
         delay: u32,
@@ -220,10 +229,10 @@ impl<W, C> ExternalSchedule<W, C> {
                 index += 1;
                 continue;
             };
-            let Some(less) = rest.checked_sub(cost.get()) else {
+            let Some(rest_after) = rest.checked_sub(cost.get()) else {
                 break;
             };
-            rest = less;
+            rest = rest_after;
             replaced.push(cost);
             lane.times.remove(index);
         }
@@ -266,13 +275,14 @@ impl<W, C> ExternalSchedule<W, C> {
         (removed, charges.collect())
     }
 
-    /// Returns the earliest first time of any lane, and that lane's index.
+    /// Returns the earliest departure time, and the index of its lane.
     fn first(&self) -> Option<(Moment, usize)> {
         let heads = self.lanes.iter().enumerate();
         let heads = heads.filter_map(|(index, lane)| Some((lane.times.front()?.0, index)));
         heads.min()
     }
 
+    /// Returns the lane of a `delay`. Adds an empty one if there is none.
     fn lane(&mut self, delay: u32) -> &mut Lane<W, C> {
         let found = self.lanes.iter().position(|lane| lane.delay == delay);
         let found = found.unwrap_or_else(|| {

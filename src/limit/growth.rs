@@ -1,4 +1,4 @@
-//! Growth of large lists.
+//! Growth of large lists: by a quarter instead of to twice the size.
 
 /// Returns the number of entries by which a full list grows: a quarter of its length.
 ///

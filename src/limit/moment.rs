@@ -25,7 +25,9 @@ impl Moment {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Converts this instant to another clock, which shows `here` when this clock shows `there`.
+    /// Converts this instant to another clock.
+    ///
+    /// When this clock shows `there`, the other clock shows `here`.
     #[must_use]
     pub fn on_clock(self, there: Self, here: Self) -> Self {
         if self >= there {

@@ -1,4 +1,6 @@
-//! Budget of new keys in a zone.
+//! Budget of new keys in a zone: how many keys that were never seen may get a bucket of their own.
+//!
+//! It protects a zone from clients that invent keys.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,14 +9,14 @@ use super::{Moment, Rate};
 
 /// Budget that bounds the number of new keys in a zone, over all its workers.
 ///
-/// It is GCRA (ITU-T I.371), with the time of the next regular key in one atomic number: a burst of
-/// one second of the rate, at least one, then one key each `1 / rate`. The interval is rounded up
-/// to a nanosecond.
+/// A burst of keys may come at once: as many as the rate allows in a second, at least one. After
+/// that, one key may come each `1 / rate`, rounded up to a nanosecond. The algorithm is the generic
+/// cell rate algorithm (ITU-T I.371). Its state is one atomic number.
 #[derive(Debug, Default)]
 pub struct NewKeyBudget {
-    /// Regular time of the next key: its arrival if all keys came at the rate.
+    /// Regular time of the next key: its arrival if all keys came exactly at the rate.
     ///
-    /// In nanoseconds since the Unix epoch.
+    /// In nanoseconds since the Unix epoch. A key may come earlier than this by the burst.
     next: AtomicU64,
 }
 
@@ -36,14 +38,15 @@ impl NewKeyBudget {
         Moment::from_nanos(self.next.load(Ordering::Relaxed)).since(now)
     }
 
-    /// Restores a budget that is available again in full from `whole` on.
+    /// Restores a saved budget, which is whole again from `full_at` on.
     ///
-    /// At most a burst and one key are used up, because the rate may have been another one.
-    pub fn restore(&self, rate: Rate, whole: Moment, now: Moment) {
+    /// `full_at` is limited to the duration of one burst from `now` on, because the rate may have
+    /// changed since.
+    pub fn restore(&self, rate: Rate, full_at: Moment, now: Moment) {
         let burst = rate.count_in(Duration::from_secs(1)).max(1);
         let latest = now + rate.time_for(burst);
-        let whole = whole.min(latest).as_nanos();
-        self.next.fetch_max(whole, Ordering::Relaxed);
+        let full_at = full_at.min(latest).as_nanos();
+        self.next.fetch_max(full_at, Ordering::Relaxed);
     }
 
     /// Returns the next regular time after a key that comes `now`; `None` if it comes too early.
@@ -58,81 +61,78 @@ impl NewKeyBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::{START, at, ms, rate};
 
-    const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
-
-    fn after(millis: u64) -> Moment {
-        START + Duration::from_millis(millis)
+    /// Tries to take `tries` keys at one instant. Returns how many were taken.
+    fn take(budget: &NewKeyBudget, text: &str, tries: u32, millis: u64) -> u32 {
+        let take = |_| u32::from(budget.take(rate(text), at(millis)));
+        (0..tries).map(take).sum()
     }
 
-    fn taken(budget: &NewKeyBudget, rate: &str, tries: u32, at: Moment) -> u32 {
-        let rate = rate.parse().unwrap();
-        (0..tries).map(|_| u32::from(budget.take(rate, at))).sum()
+    /// Steps of one budget: the rate, the instant in milliseconds, and the keys taken of 500 tries.
+    #[test]
+    fn a_budget_has_a_burst_of_one_second_and_then_the_rate() {
+        for steps in [
+            // Idle time earns no more than the burst.
+            &[
+                ("10r/s", 0, 10),
+                ("10r/s", 99, 0),
+                ("10r/s", 100, 1),
+                ("10r/s", 450, 3),
+                ("10r/s", 60_000, 10),
+            ][..],
+            // A slow rate has a burst of one.
+            &[("6r/m", 0, 1), ("6r/m", 9_999, 0), ("6r/m", 10_000, 1)],
+            // A new rate applies from the next key on.
+            &[
+                ("10r/s", 0, 10),
+                ("100r/s", 0, 0),
+                ("100r/s", 10, 1),
+                ("1r/s", 1_000, 0),
+                ("1r/s", 1_010, 1),
+            ],
+        ] {
+            let budget = NewKeyBudget::default();
+            for (rate, millis, taken) in steps {
+                let found = take(&budget, rate, 500, *millis);
+                assert_eq!(found, *taken, "{rate} at {millis} ms of {steps:?}");
+            }
+        }
     }
 
     #[test]
-    fn a_burst_of_one_second_then_the_rate() {
-        let budget = NewKeyBudget::default();
-        assert_eq!(taken(&budget, "10r/s", 50, START), 10);
-        assert_eq!(taken(&budget, "10r/s", 50, after(99)), 0);
-        assert_eq!(taken(&budget, "10r/s", 50, after(100)), 1);
-        assert_eq!(taken(&budget, "10r/s", 50, after(450)), 3);
-        // Idle time earns no more than the burst.
-        assert_eq!(taken(&budget, "10r/s", 50, after(60_000)), 10);
-    }
-
-    #[test]
-    fn a_slow_rate_has_a_burst_of_one() {
-        let budget = NewKeyBudget::default();
-        assert_eq!(taken(&budget, "6r/m", 5, START), 1);
-        assert_eq!(taken(&budget, "6r/m", 5, after(9_999)), 0);
-        assert_eq!(taken(&budget, "6r/m", 5, after(10_000)), 1);
-    }
-
-    #[test]
-    fn a_look_takes_nothing() {
-        let (budget, rate) = (NewKeyBudget::default(), "1r/s".parse().unwrap());
+    fn has_room_takes_no_key() {
+        let (budget, rate) = (NewKeyBudget::default(), rate("1r/s"));
         assert!(budget.has_room(rate, START));
         assert!(budget.has_room(rate, START));
         assert!(budget.take(rate, START));
         assert!(!budget.has_room(rate, START));
-        assert!(budget.has_room(rate, after(1_000)));
+        assert!(budget.has_room(rate, at(1_000)));
     }
 
     #[test]
-    fn what_is_used_up_stays_so_in_the_next_process() {
-        let rate = "10r/s".parse().unwrap();
+    fn a_used_budget_stays_used_in_the_next_process() {
         let budget = NewKeyBudget::default();
         assert_eq!(budget.used(START), Duration::ZERO);
-        assert_eq!(taken(&budget, "10r/s", 8, START), 8);
+        assert_eq!(take(&budget, "10r/s", 8, 0), 8);
         let used = budget.used(START);
-        assert_eq!(used, Duration::from_millis(800));
+        assert_eq!(used, ms(800));
         let next = NewKeyBudget::default();
-        next.restore(rate, START + used, START);
-        assert_eq!(taken(&next, "10r/s", 50, START), 2);
+        next.restore(rate("10r/s"), START + used, START);
+        assert_eq!(take(&next, "10r/s", 50, 0), 2);
         // Whatever the file says, a burst later the budget is full.
         let next = NewKeyBudget::default();
-        next.restore(rate, Moment::from_nanos(u64::MAX), START);
-        assert_eq!(taken(&next, "10r/s", 50, START), 0);
-        assert_eq!(taken(&next, "10r/s", 50, after(1_000)), 10);
+        next.restore(rate("10r/s"), Moment::from_nanos(u64::MAX), START);
+        assert_eq!(take(&next, "10r/s", 50, 0), 0);
+        assert_eq!(take(&next, "10r/s", 50, 1_000), 10);
     }
 
     #[test]
-    fn a_new_rate_holds_from_the_next_key_on() {
-        let budget = NewKeyBudget::default();
-        assert_eq!(taken(&budget, "10r/s", 50, START), 10);
-        assert_eq!(taken(&budget, "100r/s", 500, START), 0);
-        assert_eq!(taken(&budget, "100r/s", 500, after(10)), 1);
-        assert_eq!(taken(&budget, "1r/s", 5, after(1_000)), 0);
-        assert_eq!(taken(&budget, "1r/s", 5, after(1_010)), 1);
-    }
-
-    #[test]
-    fn many_threads_take_no_more_than_one() {
+    fn several_threads_take_no_more_than_one_does() {
         let budget = NewKeyBudget::default();
         let all: u32 = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)
-                .map(|_| scope.spawn(|| taken(&budget, "1000r/s", 2_000, START)))
+                .map(|_| scope.spawn(|| take(&budget, "1000r/s", 2_000, 0)))
                 .collect();
             threads.into_iter().map(|it| it.join().unwrap()).sum()
         });

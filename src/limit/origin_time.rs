@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Moment;
 
+/// Value of `stopped` while the stopwatch runs.
 const NEVER: Moment = Moment::from_nanos(u64::MAX);
 
 /// Stopwatch of the duration that a request takes at its origin.
@@ -12,11 +13,11 @@ const NEVER: Moment = Moment::from_nanos(u64::MAX);
 /// stands still while the client must send more of the body, or read more of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginTime {
-    /// Instant at which the last piece of the request's body arrived. The epoch: none did.
+    /// Instant at which the last piece of the request's body arrived. The Unix epoch: none arrived.
     last_piece: Moment,
-    /// Instant since which the stopwatch stands still for the client. `NEVER`: it runs.
+    /// Instant since which the stopwatch stands still for the client. [`NEVER`]: it runs.
     stopped: Moment,
-    /// Duration for which it stood still because the client did not read the response.
+    /// Total duration for which it stood still because the client did not read the response.
     unread_for: Duration,
 }
 
@@ -28,7 +29,9 @@ impl OriginTime {
         unread_for: Duration::ZERO,
     };
 
-    /// Records the instant of the upload's last piece, and whether the client must send more.
+    /// Records the instant of the upload's last piece.
+    ///
+    /// `awaits_client`: the client must send more, so the stopwatch stands still.
     pub fn uploaded(&mut self, last_piece: Moment, awaits_client: bool) {
         self.last_piece = last_piece;
         self.stopped = if awaits_client { last_piece } else { NEVER };
@@ -52,7 +55,7 @@ impl OriginTime {
         self.stopped != NEVER
     }
 
-    /// Returns the instant at which the origin could begin with a request that left at `departed`.
+    /// Returns the instant at which the stopwatch of a request that left at `departed` started.
     pub fn began(&self, departed: Moment) -> Moment {
         departed.max(self.last_piece)
     }
@@ -67,11 +70,9 @@ impl OriginTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::at;
 
-    fn at(millis: u64) -> Moment {
-        Moment::from_nanos(1_000_000 * millis)
-    }
-
+    /// Returns the milliseconds at the origin of a request that left at 1000 ms.
     fn took(time: &OriginTime, now: u64) -> u128 {
         time.since(at(1000), at(now)).as_millis()
     }
@@ -80,7 +81,7 @@ mod tests {
     fn it_starts_with_the_departure_or_the_last_piece() {
         let mut time = OriginTime::NEW;
         assert_eq!(took(&time, 1300), 300);
-        // It came with the head, before the departure.
+        // The last piece came with the head, before the departure.
         time.uploaded(at(900), false);
         assert_eq!(took(&time, 1300), 300);
         time.uploaded(at(1200), false);

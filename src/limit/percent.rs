@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::to_whole;
 
+/// One percent, in millionths.
 const ONE_PERCENT: u32 = 10_000;
 
 /// Share of a whole, above 0 % and up to 100 %: `10%` or `2.5%`.
@@ -51,7 +52,7 @@ impl Percent {
         }
     }
 
-    /// Returns the nearest percentage below a share of the whole, from 0 to 1.
+    /// Converts a share of the whole, from 0 to 1. Rounds down to a millionth, but not to zero.
     pub fn of_share(part: f64) -> Self {
         Self::nearest(to_whole(part * f64::from(Self::ALL.millionths())))
     }
@@ -88,7 +89,7 @@ impl FromStr for Percent {
         let millionths = format!("{whole}{decimals:0<4}").parse().ok();
         let percent = millionths.and_then(NonZeroU32::new).map(Self);
         percent
-            .filter(|it| *it <= Self::ALL)
+            .filter(|percent| *percent <= Self::ALL)
             .ok_or(PercentError::Range)
     }
 }

@@ -1,4 +1,7 @@
 //! Exact rates: parsing, printing, and arithmetic in ticks.
+//!
+//! A *tick* is the unit in which a bucket of this rate keeps its level. It is chosen for each rate
+//! so that nothing is rounded.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -24,16 +27,16 @@ const MAX_DIGITS: usize = 9;
 ///
 /// Written `10r/s`, `30r/m`, `100r/h`, `5r/d` or `5r/250ms`. The count may be a decimal: `0.5r/s`.
 ///
-/// Nothing is rounded: `3r/s` leaks one request in exactly a third of a second. This is possible
-/// because a bucket's level is kept in *ticks*: a request has [`Rate::ticks_per_request`] ticks,
-/// and [`Rate::ticks_per_nano`] ticks leak in a nanosecond.
+/// Nothing is rounded: `3r/s` leaks one request in exactly a third of a second. A bucket's level is
+/// kept in *ticks*: a request has [`Rate::ticks_per_request`] ticks, and [`Rate::ticks_per_nano`]
+/// ticks leak in a nanosecond. Both are whole numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
     /// Digits of the count without its decimal point.
     digits: NonZeroU64,
     /// Ten to the power of the number of decimals: the count is `digits / scale`.
     scale: NonZeroU64,
-    /// Period; zero if there is no limit: a request takes no time.
+    /// Period in nanoseconds; zero if there is no limit: a request takes no time.
     period_nanos: u64,
     /// Unit in which the period was written, so that it prints the same way.
     unit: Unit,
@@ -50,6 +53,7 @@ enum Unit {
 }
 
 impl Unit {
+    /// Each unit with its text after `r/`, and its seconds.
     const NAMED: [(Self, &'static str, u64); 4] = [
         (Self::Second, "s", 1),
         (Self::Minute, "m", 60),
@@ -108,7 +112,7 @@ impl Rate {
         self.period_nanos == 0
     }
 
-    /// Returns the ticks in one request of level.
+    /// Returns the ticks by which one request of cost 1 raises a level.
     pub fn ticks_per_request(self) -> i128 {
         i128::from(self.period_nanos) * i128::from(self.scale.get())
     }
@@ -156,7 +160,7 @@ impl Rate {
         }
     }
 
-    /// Returns the duration of `requests` requests at this rate, rounded up to a nanosecond.
+    /// Returns the duration in which `requests` requests leak, rounded up to a nanosecond.
     pub fn time_for(self, requests: u64) -> Duration {
         let request = self.ticks_per_request().unsigned_abs();
         let ticks = request.saturating_mul(requests.into());
@@ -185,6 +189,7 @@ impl FromStr for Rate {
         let (digits, scale) = parse_count(count)?;
         let (unit, period_nanos) = parse_period(period)?;
         let digits = NonZeroU64::new(digits).ok_or(RateError::Zero)?;
+        // digits / scale / period > MAX_PER_SECOND, without a division.
         let in_a_second = u128::from(digits.get()) * u128::from(NANOS_PER_SECOND);
         if in_a_second > MAX_PER_SECOND * u128::from(scale.get()) * u128::from(period_nanos.get()) {
             return Err(RateError::TooFast);
@@ -198,6 +203,7 @@ impl FromStr for Rate {
     }
 }
 
+/// Parses a count, such as `10` or `0.5`. Returns its digits and its scale: see [`Rate`].
 fn parse_count(text: &str) -> Result<(u64, NonZeroU64), RateError> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let has_point = whole.len() < text.len();
@@ -213,6 +219,7 @@ fn parse_count(text: &str) -> Result<(u64, NonZeroU64), RateError> {
     Ok((digits, NonZeroU64::new(scale).ok_or(RateError::Count)?))
 }
 
+/// Parses a period, such as `s` or `250ms`. Returns its unit and its nanoseconds.
 fn parse_period(text: &str) -> Result<(Unit, NonZeroU64), RateError> {
     let named = Unit::NAMED.into_iter().find(|(_, name, _)| *name == text);
     let (unit, period) = match named {

@@ -18,7 +18,8 @@ const MARGIN: Duration = Duration::from_secs(1);
 pub struct ReuseLimits {
     /// `keep_alive_timeout`, the longest idle time.
     pub idle: Duration,
-    /// `keep_alive_time`, for connections that are opened; zero: no limit.
+    /// `keep_alive_time`, the longest age; zero: no limit. Applies to connections opened from now
+    /// on.
     pub age: Duration,
     /// `keep_alive_requests`; zero: no limit.
     pub requests: u32,
@@ -38,8 +39,8 @@ pub struct Usage {
 impl Usage {
     /// Starts the usage of a connection that was opened `now`.
     ///
-    /// It ends up to a tenth of its longest age early, so that connections opened together do not
-    /// end together.
+    /// The connection ends at its longest age or up to a tenth earlier, so that connections that
+    /// were opened together do not end together.
     pub fn new(limits: &ReuseLimits, now: Moment) -> Self {
         let early = (limits.age / 10).mul_f64(spread(now.as_nanos()));
         let end = match limits.age {
@@ -53,7 +54,7 @@ impl Usage {
         }
     }
 
-    /// Returns whether it has carried any request.
+    /// Returns whether the connection has carried any request.
     pub fn has_carried(&self) -> bool {
         self.requests > 0
     }
@@ -81,7 +82,7 @@ impl Usage {
         self.may_carry(limits, now).then_some(end)
     }
 
-    /// Returns the same as `idle_until`, at any age and number of requests.
+    /// Returns the same as `idle_until`, but ignores the age and the number of requests.
     pub fn idle_end(&self, limits: &ReuseLimits, now: Moment) -> Option<Moment> {
         let idle = match self.server_idle {
             u32::MAX => limits.idle,
@@ -115,7 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn it_is_closed_a_second_before_the_server_does_it() {
+    fn a_connection_is_closed_a_second_before_the_server_closes_it() {
+        // `timeout` of the server in seconds, and the end of the idle time.
         let mut usage = Usage::new(&LIMITS, at(0));
         for (seconds, expected) in [
             (0, None),
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn it_carries_no_more_requests_than_allowed() {
+    fn a_connection_carries_no_more_requests_than_allowed() {
         let mut usage = Usage::new(&LIMITS, at(0));
         for _ in 0..3 {
             assert!(usage.may_carry(&LIMITS, at(0)));
@@ -147,8 +149,9 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_its_age_or_up_to_a_tenth_earlier_and_not_all_at_once() {
-        let ends = |nanos: u64| {
+    fn connections_end_at_their_age_or_up_to_a_tenth_earlier_and_not_all_at_once() {
+        // Checks the end of a connection that is opened then, and returns it.
+        let check_end = |nanos: u64| {
             let opened = at(0) + Duration::from_nanos(nanos);
             let usage = Usage::new(&LIMITS, opened);
             let end = usage.end;
@@ -160,7 +163,7 @@ mod tests {
             assert_eq!(usage.idle_until(&LIMITS, late), Some(end));
             end
         };
-        let mut ends: Vec<_> = (0..100).map(|nth| ends(nth * 1000)).collect();
+        let mut ends: Vec<_> = (0..100).map(|nth| check_end(nth * 1000)).collect();
         ends.sort();
         let (first, last) = (ends[0], ends[99]);
         assert!(last.since(first) > LIMITS.age / 20, "{first:?} {last:?}");

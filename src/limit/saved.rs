@@ -1,4 +1,7 @@
 //! Accounts in the state file: the next process continues from them.
+//!
+//! An [`Account`] is what a key was charged. A level of a bucket is saved in *ticks* of its
+//! [`Rate`]. A *window* is a period of a rate, and begins at a multiple of its length.
 
 #[cfg(test)]
 mod properties;
@@ -69,6 +72,7 @@ impl Account {
         if self.drained_at(rate) <= now {
             return None;
         }
+        // Ticks from now until the bucket is empty.
         let ahead = |bucket: &Bucket| bucket.tail() - line(rate, now);
         Some(match self {
             Self::Bucket(bucket) => SavedAccount::LeakyBucket {
@@ -95,7 +99,7 @@ impl Account {
     /// Continues an account that was saved at `at` under `rate`.
     pub fn restored(saved: &SavedAccount, rate: Rate, at: Moment) -> Self {
         let bucket = |ahead| Bucket::until(line(rate, at) + bounded(ahead, rate));
-        let window = super::meter::window(rate, at).0;
+        let window = super::meter::window_index(rate, at);
         let meter = match saved {
             SavedAccount::LeakyBucket { ahead } => return Self::Bucket(bucket(*ahead)),
             SavedAccount::TokenBucket { ahead } => {

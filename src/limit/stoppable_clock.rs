@@ -22,12 +22,12 @@ impl StoppableClock {
         self.stopped.unwrap_or_else(|| real.before(self.behind))
     }
 
-    /// Returns whether it stands.
+    /// Returns whether the clock stands.
     pub fn is_stopped(&self) -> bool {
         self.stopped.is_some()
     }
 
-    /// Returns the real instant at which it will show `shown`; `None` while it stands.
+    /// Returns the real instant at which the clock will show `shown`; `None` while it stands.
     pub fn real(&self, shown: Moment) -> Option<Moment> {
         (!self.is_stopped()).then(|| shown + self.behind)
     }
@@ -37,7 +37,7 @@ impl StoppableClock {
         self.stopped = Some(self.at(real));
     }
 
-    /// Continues from the instant at which it stands.
+    /// Starts the clock again, at the instant at which it stands.
     pub fn go_on(&mut self, real: Moment) {
         if let Some(shown) = self.stopped.take() {
             self.behind = real.since(shown);
@@ -48,10 +48,10 @@ impl StoppableClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::at;
 
     #[test]
-    fn it_goes_on_from_where_it_stood() {
-        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+    fn a_clock_continues_from_the_instant_at_which_it_stood() {
         let mut clock = StoppableClock::default();
         assert_eq!(clock.at(at(5)), at(5));
         assert_eq!(clock.real(at(7)), Some(at(7)));

@@ -1,4 +1,6 @@
-//! Serialization of durations in nanoseconds, and of percentages in millionths.
+//! Serialization of durations and percentages as whole numbers, which JSON keeps exactly.
+//!
+//! Durations are in nanoseconds, percentages in millionths.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -19,7 +21,7 @@ pub mod nanos {
     }
 }
 
-/// Spans of time: each from one duration to another, in nanoseconds.
+/// Spans of time: each with its start and its end, both in nanoseconds since the same instant.
 pub mod nanos_spans {
     use std::time::Duration;
 
@@ -35,8 +37,8 @@ pub mod nanos_spans {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Spans, D::Error> {
         let spans = Vec::<(u64, u64)>::deserialize(from)?.into_iter();
-        let span = |(from, to)| (Duration::from_nanos(from), Duration::from_nanos(to));
-        Ok(spans.map(span).collect())
+        let to_durations = |(from, to)| (Duration::from_nanos(from), Duration::from_nanos(to));
+        Ok(spans.map(to_durations).collect())
     }
 }
 

@@ -6,7 +6,7 @@ use testing::{config, replay_text, text};
 use super::*;
 
 /// Parses a duration to nanoseconds, letter by letter.
-fn naive(text: &str) -> Option<u64> {
+fn parse_naively(text: &str) -> Option<u64> {
     let (mut count, mut digits, mut unit) = (0u128, 0, String::new());
     for c in text.chars() {
         match c {
@@ -31,9 +31,10 @@ fn naive(text: &str) -> Option<u64> {
     (digits > 0).then(|| u64::try_from(count * nanos).ok())?
 }
 
-fn holds(text: &str) -> Result<(), TestCaseError> {
+/// Checks that a text is parsed as by the naive parser, and that the result is printed readably.
+fn check(text: &str) -> Result<(), TestCaseError> {
     let read = parse_duration(text);
-    prop_assert_eq!(read, naive(text).map(Duration::from_nanos));
+    prop_assert_eq!(read, parse_naively(text).map(Duration::from_nanos));
     if let Some(span) = read {
         prop_assert_eq!(parse_duration(&show_duration(span)), Some(span));
     }
@@ -42,7 +43,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 
 #[test]
 fn the_corpus_holds() {
-    replay_text("durations", holds);
+    replay_text("durations", check);
 }
 
 proptest! {
@@ -50,12 +51,12 @@ proptest! {
 
     #[test]
     fn any_text_is_read_as_a_naive_reader_reads_it(text in text("durations")) {
-        holds(&text)?;
+        check(&text)?;
     }
 
     #[test]
-    fn so_is_what_looks_like_a_duration(text in "[0-9]{1,22}(ns|us|ms|s|m|h|d)?") {
-        holds(&text)?;
+    fn text_that_looks_like_a_duration_is_read_as_a_naive_reader_reads_it(text in "[0-9]{1,22}(ns|us|ms|s|m|h|d)?") {
+        check(&text)?;
     }
 
     #[test]

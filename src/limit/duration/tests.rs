@@ -13,6 +13,6 @@ fn shows_the_largest_unit_that_needs_no_fraction() {
         (90_000_000_000, "90s"),
         (86_400_000_000_000, "1d"),
     ] {
-        assert_eq!(show_duration(Duration::from_nanos(nanos)), shown);
+        assert_eq!(show_duration(Duration::from_nanos(nanos)), shown, "{nanos}");
     }
 }

@@ -1,4 +1,7 @@
-//! Keys with the most requests, rejections and waiting time of the last minutes.
+//! Heavy hitters: the keys with the most requests, rejections and waiting time of the last minutes.
+//!
+//! Time is divided into *slots*. A *summary* (see `space_saving`) counts the heaviest keys of one
+//! slot in bounded memory. Its *floor* is the largest error of its counts.
 
 #[cfg(test)]
 mod properties;
@@ -37,9 +40,9 @@ pub enum Window {
 
 /// Finder of the heaviest keys of a window, in bounded memory.
 ///
-/// Each slot has a Space-Saving summary for each [`Measure`] that it counts: 43 in all, with at
-/// most 64 counters of 36 bytes. So it takes 100 KB and the memory of the keys, allocated as keys
-/// come.
+/// Each slot has a summary for each [`Measure`] that it counts: 43 summaries in all, with at most
+/// 64 counters of 36 bytes each. So the finder takes 100 KB and the memory of the keys, allocated
+/// as keys come.
 #[derive(Debug)]
 pub struct HeavyHitters<K> {
     /// One for each [`Window`], in their order.
@@ -92,7 +95,7 @@ pub struct Heaviest<K> {
 }
 
 impl Window {
-    /// Returns the length of a slot, and the number of slots.
+    /// Returns the length of a slot, and the number of slots with the current one.
     const fn slots(self) -> (Duration, usize) {
         match self {
             Self::Seconds => (Duration::from_secs(1), 4),
@@ -120,7 +123,9 @@ impl Window {
 }
 
 impl<K: Clone + Ord> HeavyHitters<K> {
-    /// Counts `weight` for the key of this hash. `key` is called if the key is new in its slot.
+    /// Adds `weight` to a measure of the key with this hash.
+    ///
+    /// `key` is called if the key has no counter yet.
     pub fn record(
         &mut self,
         measure: Measure,
@@ -155,8 +160,8 @@ impl<K: Clone + Ord> HeavyHitters<K> {
     ) -> Heaviest<K> {
         let ring = &self.rings[window as usize];
         let error = ring.sum(measure, now, |summary| summary.floor);
-        // Sums the part above the floor of each slot. A slot without a counter of the key adds only
-        // its floor.
+        // The sum of a key is the sum of all floors, plus the parts of its counts above the floors.
+        // So these parts rank the keys.
         let mut above: HashMap<u64, (&K, u64)> = HashMap::new();
         for summary in ring.summaries(measure, now) {
             for (hash, key, count) in summary.iter() {
@@ -228,6 +233,7 @@ impl<K> Ring<K> {
         slots.map(move |slot| &slot.summaries[measure as usize])
     }
 
+    /// Returns the sum of `count` over the summaries of the slots that are in the window now.
     fn sum(&self, measure: Measure, now: Moment, count: impl Fn(&SpaceSaving<K>) -> u64) -> u64 {
         let counts = self.summaries(measure, now).map(count);
         counts.fold(0, u64::saturating_add)

@@ -1,4 +1,6 @@
 //! Properties of the heaviest keys: random streams against exact counts.
+//!
+//! A [`Measure`] is what is counted of each key. A [`Window`] is the span of time that counts.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -55,6 +57,7 @@ fn exact(
     sums
 }
 
+/// Records events, and compares all windows with the exact sums `later` ms after the last event.
 fn check(events: Vec<Event>, later: u64) -> Result<(), TestCaseError> {
     let mut hitters = HeavyHitters::default();
     let mut now = START;
@@ -131,6 +134,7 @@ fn with_few_keys_all_counts_are_exact() {
 #[test]
 fn a_key_that_is_no_longer_rejected_is_soon_forgotten_in_the_shortest_window() {
     let mut hitters = HeavyHitters::default();
+    // Rejects a request of `key` after `seconds`. Returns the keys in the two shorter windows.
     let mut reject = |key, seconds| {
         let now = START + Duration::from_secs(seconds);
         hitters.record(Measure::Rejections, hash(key), || key, 1, now);
@@ -161,12 +165,10 @@ fn a_flood_of_new_keys_takes_bounded_memory_and_hides_no_heavy_key() {
         let (closed, open) = ring.slots.as_slices();
         let slots: Vec<_> = closed.iter().chain(open).collect();
         assert!(slots.len() <= ring.window.slots().1);
+        // A closed slot keeps only counters with information.
         for slot in &slots[..slots.len() - 1] {
             let kept = slot.summaries[Measure::Requests as usize].iter().count();
-            assert!(
-                kept < COUNTERS,
-                "a closed slot keeps what tells something: {kept}"
-            );
+            assert!(kept < COUNTERS, "{kept}");
         }
     }
     let found = hitters.heaviest(Measure::Requests, Window::Minute, 1, now);

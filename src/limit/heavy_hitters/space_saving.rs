@@ -1,4 +1,4 @@
-//! Heaviest keys of one stream.
+//! Space-Saving: finds the heaviest keys of one stream of events with a fixed number of counters.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -98,8 +98,8 @@ impl<K> SpaceSaving<K> {
         if self.floor > 0 {
             let bound = self.total / COUNTERS as u64;
             let light = self.counters.iter().map(|counter| counter.count);
-            let light = light.filter(|count| *count <= bound).max();
-            self.floor = self.floor.max(light.unwrap_or_default());
+            let heaviest_dropped = light.filter(|count| *count <= bound).max();
+            self.floor = self.floor.max(heaviest_dropped.unwrap_or_default());
             self.counters.retain(|counter| counter.count > bound);
         }
         self.counters.shrink_to_fit();
@@ -120,7 +120,8 @@ impl<K> SpaceSaving<K> {
 
     /// Returns the index of a counter with the lowest count.
     ///
-    /// In a flood of new keys, the next counter with the lowest count is near.
+    /// Searches from the counter behind the last replaced one on. In a flood of new keys, the next
+    /// counter with the lowest count is near.
     fn least(&self) -> usize {
         let (mut least, mut lowest) = (0, u64::MAX);
         let (before, behind) = (0..self.next, self.next..self.counters.len());
@@ -128,6 +129,7 @@ impl<K> SpaceSaving<K> {
             let count = self.counters[index].count;
             if count < lowest {
                 (least, lowest) = (index, count);
+                // No count is below the floor.
                 if count <= self.floor {
                     break;
                 }

@@ -1,6 +1,6 @@
-//! Fixed windows: a count of requests in each period.
+//! Fixed window: an algorithm that counts the requests in each period of the rate.
 
-use super::{Allowance, Metering, start, window};
+use super::{Allowance, Metering, start, window_index};
 use crate::{Cost, Excess, Moment, Rate};
 
 /// Number of requests in the current window.
@@ -8,12 +8,14 @@ use crate::{Cost, Excess, Moment, Rate};
 /// Windows begin at multiples of the period since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedWindow {
+    /// Index of the window, counted from the Unix epoch.
     window: u64,
+    /// Sum of the costs of the requests that were accepted in it.
     count: u32,
 }
 
 impl FixedWindow {
-    /// Returns a meter with `count` requests in this window.
+    /// Returns a meter with `count` requests in the window with this index.
     pub fn counted(window: u64, count: u32) -> Self {
         Self { window, count }
     }
@@ -21,7 +23,7 @@ impl FixedWindow {
     /// Returns the number of requests in the window that contains `now`.
     pub(crate) fn count(&self, rate: Rate, now: Moment) -> u32 {
         // The clock never steps back, so any window before the current one is over.
-        if self.window == window(rate, now).0 {
+        if self.window == window_index(rate, now) {
             self.count
         } else {
             0
@@ -43,17 +45,17 @@ impl Metering for FixedWindow {
         if self.count(rate, now).saturating_add(others) < capacity {
             now
         } else {
-            start(rate, window(rate, now).0 + 1)
+            start(rate, window_index(rate, now) + 1)
         }
     }
 
     fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
         self.count = self.count(rate, now).saturating_add(cost.get());
-        self.window = window(rate, now).0;
+        self.window = window_index(rate, now);
     }
 
     fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, _now: Moment) {
-        if self.window == window(rate, at).0 {
+        if self.window == window_index(rate, at) {
             self.count = self.count.saturating_sub(cost.get());
         }
     }
@@ -69,6 +71,6 @@ impl Metering for FixedWindow {
         // Requests of the current window also count in the new one, whether it is longer or
         // shorter.
         self.count = self.count(from, now);
-        self.window = window(to, now).0;
+        self.window = window_index(to, now);
     }
 }

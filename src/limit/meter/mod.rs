@@ -1,7 +1,8 @@
 //! Algorithms that never make a request wait: each accepts or rejects at once.
 //!
-//! All implement [`Metering`]. A [`Meter`] is the state of a key. An [`Allowance`] is the limit of a
-//! request, so limits with different numbers can share one meter.
+//! A [`Meter`] is the state of one key. An [`Allowance`] is the limit of a request, so limits with
+//! different numbers can share one meter. A *window* is a period of the rate, and begins at a
+//! multiple of its length since the Unix epoch. [`Metering`] has the operations of all algorithms.
 
 mod fixed_window;
 mod sliding_window_counter;
@@ -77,7 +78,7 @@ pub trait Metering {
     /// Returns the first instant at which removing all charges changes no later answer.
     fn drained_at(&self, rate: Rate) -> Moment;
 
-    /// Continues under another rate, from `now` on.
+    /// Changes the rate from `from` to `to`, at `now`.
     fn retune(&mut self, from: Rate, to: Rate, now: Moment);
 }
 
@@ -122,7 +123,7 @@ impl Meter {
 
     /// Returns the number of consecutive requests of cost 1 that would be accepted at `now`.
     pub fn remaining(&self, allowance: Allowance, now: Moment) -> u32 {
-        // Binary search: each is accepted only if the one before it is.
+        // Binary search: a request is accepted only if the one before it is.
         let accepted = |others| self.accepts_at(allowance, others, now) <= now;
         let (mut low, mut high) = (0, allowance.capacity);
         while low < high {
@@ -162,17 +163,22 @@ impl DerefMut for Meter {
     }
 }
 
-/// Returns the window that contains `now` (0: at the Unix epoch), and the nanoseconds into it.
-pub(super) fn window(rate: Rate, now: Moment) -> (u64, u64) {
-    let period = period(rate);
-    (now.as_nanos() / period, now.as_nanos() % period)
+/// Returns the index of the window that contains `now`, counted from the Unix epoch.
+pub(super) fn window_index(rate: Rate, now: Moment) -> u64 {
+    now.as_nanos() / period(rate)
 }
 
-/// Returns the instant at which a window begins.
+/// Returns the nanoseconds from the beginning of the window to `now`.
+fn nanos_into_window(rate: Rate, now: Moment) -> u64 {
+    now.as_nanos() % period(rate)
+}
+
+/// Returns the instant at which the window with this index begins.
 fn start(rate: Rate, window: u64) -> Moment {
     Moment::from_nanos(window.saturating_mul(period(rate)))
 }
 
+/// Returns the length of a window, in nanoseconds.
 fn period(rate: Rate) -> u64 {
     nanos(rate.period()).max(1)
 }

@@ -1,78 +1,79 @@
 //! Properties of the meters, against naive definitions.
+//!
+//! A meter accepts or rejects each request at once, and never makes one wait.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::fixtures::{any_gap, any_rate};
 
-/// Generates arrival times: the gap before each request in nanoseconds.
-fn trace() -> impl Strategy<Value = Vec<u64>> {
-    let gap = prop_oneof![
-        Just(0),
-        0..2_000_000u64,
-        0..200_000_000u64,
-        (0..40u64).prop_map(|tenths| tenths * 100_000_000),
-    ];
-    prop::collection::vec(gap, 1..80)
+/// Requests of one key, and the limit that applies to them.
+#[derive(Clone, Debug)]
+struct Trace {
+    algorithm: Algorithm,
+    allowance: Allowance,
+    /// Instants at which requests of cost 1 arrive.
+    arrivals: Vec<Moment>,
 }
 
-fn allowance() -> impl Strategy<Value = Allowance> {
-    let rates = [
-        "1r/s", "3r/s", "10r/s", "7r/250ms", "2r/7ms", "5r/m", "0.7r/s",
-    ];
-    (prop::sample::select(rates.to_vec()), 1..12u32).prop_map(|(rate, capacity)| Allowance {
-        rate: rate.parse().unwrap(),
-        capacity,
-    })
+impl Trace {
+    fn meter(&self) -> Meter {
+        Meter::new(self.algorithm).expect("an algorithm that has a meter")
+    }
 }
 
-fn algorithm() -> impl Strategy<Value = Algorithm> {
-    let metered = Algorithm::NAMED.map(|(_, it)| it);
-    prop::sample::select(metered.to_vec()).prop_filter("it has a meter", |it| !it.queues())
-}
-
-fn moments(gaps: &[u64]) -> Vec<Moment> {
-    let mut now = Moment::from_nanos(1_800_000_000_123_456_789);
-    let step = |gap: &u64| {
-        now = now + Duration::from_nanos(*gap);
-        now
-    };
-    gaps.iter().map(step).collect()
+prop_compose! {
+    fn any_trace()(
+        algorithm in prop::sample::select(Algorithm::NAMED.map(|(_, it)| it).to_vec())
+            .prop_filter("it has a meter", |it| !it.queues()),
+        rate in any_rate(),
+        capacity in 1..12_u32,
+        gaps in prop::collection::vec(any_gap(), 1..80),
+    ) -> Trace {
+        let mut now = Moment::from_nanos(1_800_000_000_123_456_789);
+        let arrive = |gap| {
+            now = now + Duration::from_nanos(gap);
+            now
+        };
+        let arrivals = gaps.into_iter().map(arrive).collect();
+        Trace { algorithm, allowance: Allowance { rate, capacity }, arrivals }
+    }
 }
 
 /// Each algorithm by its definition, computed from all requests ever accepted.
-struct Naive(Algorithm, Vec<u64>);
+struct Naive {
+    algorithm: Algorithm,
+    /// Arrival times in nanoseconds.
+    accepted: Vec<u64>,
+}
 
 impl Naive {
     fn accepts(&mut self, Allowance { rate, capacity }: Allowance, now: Moment) -> bool {
         let (now, period) = (now.as_nanos(), period(rate));
         let count_in = |from: u64, to: u64| {
-            let all = self.1.iter();
+            let all = self.accepted.iter();
             all.filter(|at| (from..to).contains(*at)).count() as u128
         };
         let begins = now / period * period;
         let capacity = u128::from(capacity);
-        let accepts = match self.0 {
+        let accepts = match self.algorithm {
             Algorithm::LeakyBucket => unreachable!(),
             Algorithm::TokenBucket => {
-                // Tokens in units of 1/ticks of a token, computed step by step from request to
-                // request.
+                // In ticks, of which a token has `one`. No two requests arrive at the same instant.
                 let one = rate.ticks_per_request().unsigned_abs();
                 let full = capacity * one;
                 let (mut tokens, mut last) = (full, 0);
-                for at in self.1.iter().copied().chain([now]) {
-                    let come = u128::from(at - last) * rate.ticks_per_nano().unsigned_abs();
-                    tokens = full.min(tokens + come);
-                    last = at;
-                    if at != now || self.1.contains(&now) {
-                        tokens = tokens.saturating_sub(one);
-                    }
+                let mut add_new = |tokens: u128, at: u64| {
+                    let passed = at - std::mem::replace(&mut last, at);
+                    let come = u128::from(passed) * rate.ticks_per_nano().unsigned_abs();
+                    full.min(tokens + come)
+                };
+                for at in &self.accepted {
+                    tokens = add_new(tokens, *at) - one;
                 }
-                if self.1.contains(&now) {
-                    tokens += one;
-                }
-                tokens >= one
+                add_new(tokens, now) >= one
             }
             Algorithm::FixedWindow => count_in(begins, begins + period) < capacity,
             Algorithm::SlidingWindowLog => count_in(now - period + 1, now + 1) < capacity,
@@ -83,7 +84,7 @@ impl Naive {
             }
         };
         if accepts {
-            self.1.push(now);
+            self.accepted.push(now);
         }
         accepts
     }
@@ -93,11 +94,13 @@ proptest! {
     #![proptest_config(testing::config())]
 
     #[test]
-    fn answers_are_those_of_the_definitions(gaps in trace(), allowance in allowance(), algorithm in algorithm()) {
-        let (mut meter, mut naive) = (Meter::new(algorithm).unwrap(), Naive(algorithm, Vec::new()));
-        for now in moments(&gaps) {
-            if algorithm == Algorithm::TokenBucket && naive.1.contains(&now.as_nanos()) {
-                // The naive model cannot distinguish requests of the same nanosecond.
+    fn verdicts_are_those_of_the_definitions(trace in any_trace()) {
+        let (algorithm, allowance) = (trace.algorithm, trace.allowance);
+        let mut naive = Naive { algorithm, accepted: Vec::new() };
+        let mut meter = trace.meter();
+        for now in trace.arrivals {
+            if algorithm == Algorithm::TokenBucket && naive.accepted.contains(&now.as_nanos()) {
+                // The naive token bucket cannot distinguish requests of the same nanosecond.
                 continue;
             }
             let passes = matches!(meter.decide(allowance, Cost::ONE, now), Verdict::Pass { .. });
@@ -105,67 +108,55 @@ proptest! {
         }
     }
 
+    /// A rejected request changes nothing, and its retry is accepted at the very instant.
+    ///
+    /// A refund is as if the request had never come.
     #[test]
-    fn a_rejected_request_changes_nothing_and_learns_the_very_moment(
-        gaps in trace(),
-        allowance in allowance(),
-        algorithm in algorithm(),
-    ) {
-        let mut meter = Meter::new(algorithm).unwrap();
-        for now in moments(&gaps) {
+    fn rejections_and_refunds_are_exact(trace in any_trace()) {
+        let (mut meter, allowance) = (trace.meter(), trace.allowance);
+        for now in trace.arrivals {
             let before = meter.clone();
-            if let Verdict::Reject(refusal) = meter.decide(allowance, Cost::ONE, now) {
-                prop_assert_eq!(&meter, &before);
-                prop_assert!(refusal.retry_at > now);
-                prop_assert!(meter.refuses(allowance, Cost::ONE, refusal.retry_at).is_none());
-                let just_before = Moment::from_nanos(refusal.retry_at.as_nanos() - 1);
-                prop_assert!(meter.refuses(allowance, Cost::ONE, just_before).is_some());
+            match meter.decide(allowance, Cost::ONE, now) {
+                Verdict::Reject(Refusal { retry_at, .. }) => {
+                    prop_assert_eq!(&meter, &before);
+                    prop_assert!(retry_at > now);
+                    prop_assert!(meter.refuses(allowance, Cost::ONE, retry_at).is_none());
+                    let just_before = retry_at.before(Duration::from_nanos(1));
+                    prop_assert!(meter.refuses(allowance, Cost::ONE, just_before).is_some());
+                }
+                Verdict::Pass { .. } => {
+                    let mut refunded = meter.clone();
+                    refunded.refund(allowance.rate, Cost::ONE, now, now);
+                    let remaining = before.remaining(allowance, now);
+                    prop_assert_eq!(refunded.remaining(allowance, now), remaining);
+                }
+                Verdict::Delay { .. } => prop_assert!(false, "a meter makes no request wait"),
             }
         }
     }
 
+    /// As many requests as remain are accepted, and the next one at the predicted instant.
+    ///
+    /// To forget a drained meter changes no verdict.
     #[test]
-    fn what_remains_is_what_is_accepted(gaps in trace(), allowance in allowance(), algorithm in algorithm()) {
-        let mut meter = Meter::new(algorithm).unwrap();
-        for now in moments(&gaps) {
+    fn remaining_requests_and_the_drained_instant_are_exact(trace in any_trace()) {
+        let (mut meter, mut forgetful) = (trace.meter(), trace.meter());
+        let allowance = trace.allowance;
+        for now in &trace.arrivals {
+            let now = *now;
             let remaining = meter.remaining(allowance, now);
             let mut all = meter.clone();
             for nth in 0..remaining {
-                prop_assert!(matches!(all.decide(allowance, Cost::ONE, now), Verdict::Pass { .. }), "{} of {}", nth, remaining);
+                let verdict = all.decide(allowance, Cost::ONE, now);
+                prop_assert!(matches!(verdict, Verdict::Pass { .. }), "{nth} of {remaining}");
             }
-            prop_assert_eq!(all.refuses(allowance, Cost::ONE, now).is_some(), true);
-            let then = meter.accepts_at(allowance, remaining, now);
-            prop_assert_eq!(all.refuses(allowance, Cost::ONE, now).map(|refusal| refusal.retry_at), Some(then));
-            meter.decide(allowance, Cost::ONE, now);
-        }
-    }
-
-    #[test]
-    fn forgetting_what_has_drained_changes_no_answer(
-        gaps in trace(),
-        allowance in allowance(),
-        algorithm in algorithm(),
-    ) {
-        let (mut kept, mut forgetful) = (Meter::new(algorithm).unwrap(), Meter::new(algorithm).unwrap());
-        for now in moments(&gaps) {
+            let retry_at = all.refuses(allowance, Cost::ONE, now).map(|refusal| refusal.retry_at);
+            prop_assert_eq!(retry_at, Some(meter.accepts_at(allowance, remaining, now)));
             if forgetful.drained_at(allowance.rate) <= now {
-                forgetful = Meter::new(algorithm).unwrap();
+                forgetful = trace.meter();
             }
-            prop_assert_eq!(kept.decide(allowance, Cost::ONE, now), forgetful.decide(allowance, Cost::ONE, now));
-        }
-    }
-
-    #[test]
-    fn a_refund_is_as_if_it_had_never_come(gaps in trace(), allowance in allowance(), algorithm in algorithm()) {
-        let mut meter = Meter::new(algorithm).unwrap();
-        for now in moments(&gaps) {
-            let before = meter.clone();
-            if let Verdict::Pass { .. } = meter.decide(allowance, Cost::ONE, now) {
-                let charged = meter.clone();
-                meter.refund(allowance.rate, Cost::ONE, now, now);
-                prop_assert_eq!(meter.remaining(allowance, now), before.remaining(allowance, now));
-                meter = charged;
-            }
+            let verdict = meter.decide(allowance, Cost::ONE, now);
+            prop_assert_eq!(verdict, forgetful.decide(allowance, Cost::ONE, now));
         }
     }
 }

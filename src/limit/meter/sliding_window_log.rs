@@ -1,4 +1,5 @@
-//! Sliding window, by the arrival times of all its requests.
+//! Sliding window log: an algorithm that remembers the arrival time of each request of the last
+//! period.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,14 +14,18 @@ use crate::{Cost, Excess, Moment, Rate};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlidingWindowLog {
     times: VecDeque<Moment>,
-    /// Last known state of a log that is kept in a store. `times` is then empty.
-    reported: Option<RemoteLog>,
+    /// Set if the log is in the store that gateways share: its last reported state.
+    ///
+    /// `times` is then empty. A charge here replaces the report by arrival times.
+    reported: Option<ReportedLog>,
 }
 
-/// State of a log that is kept in a store.
+/// State of a log that is kept in a store, as the store reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct RemoteLog {
+struct ReportedLog {
+    /// Number of requests.
     count: u32,
+    /// Instant of the report.
     at: Moment,
     /// Instant at which one more request would be accepted.
     one_more_at: Moment,
@@ -31,7 +36,7 @@ impl SlidingWindowLog {
     ///
     /// When it is charged here, the times of these requests are assumed to be evenly spaced.
     pub fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
-        let reported = (count > 0).then_some(RemoteLog {
+        let reported = (count > 0).then_some(ReportedLog {
             count,
             at,
             one_more_at,
@@ -56,7 +61,7 @@ impl SlidingWindowLog {
     /// Returns the ages in nanoseconds of the requests that still count, the oldest first.
     pub(crate) fn ages(&self, rate: Rate, now: Moment) -> Vec<u64> {
         let mut log = self.clone();
-        log.settle(rate);
+        log.spread_reported(rate);
         let counting = log.times.iter().skip(log.expired(rate, now));
         let ages = counting.map(|at| now.as_nanos().saturating_sub(at.as_nanos()));
         ages.collect()
@@ -67,19 +72,19 @@ impl SlidingWindowLog {
         self.times.partition_point(|at| *at + rate.period() <= now)
     }
 
-    /// Returns the remote state, if it still counts.
-    fn reported_at(&self, rate: Rate, now: Moment) -> Option<RemoteLog> {
+    /// Returns the reported state, if it still counts.
+    fn reported_at(&self, rate: Rate, now: Moment) -> Option<ReportedLog> {
         self.reported
             .filter(|reported| reported.at + rate.period() > now)
     }
 
-    /// Replaces the remote state by arrival times that are evenly spaced.
-    fn settle(&mut self, rate: Rate) {
+    /// Replaces the reported state by arrival times that are evenly spaced.
+    fn spread_reported(&mut self, rate: Rate) {
         let Some(reported) = self.reported.take() else {
             return;
         };
-        // If one more is accepted at once, the oldest arrival is unknown: assume the latest
-        // possible one.
+        // The next request is accepted when the oldest arrival expires. If that was at once, the
+        // oldest arrival is unknown: assume the latest possible one.
         let oldest = if reported.one_more_at > reported.at {
             reported.one_more_at.before(rate.period())
         } else {
@@ -127,7 +132,7 @@ impl Metering for SlidingWindowLog {
     }
 
     fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
-        self.settle(rate);
+        self.spread_reported(rate);
         let expired = self.expired(rate, now);
         self.times.drain(..expired);
         self.times.extend((0..cost.get()).map(|_| now));

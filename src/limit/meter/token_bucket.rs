@@ -1,12 +1,12 @@
-//! Token bucket, by the arithmetic of the leaky bucket.
+//! Token bucket: each request takes a token. Computed as a leaky bucket that makes nobody wait.
 
 use super::{Allowance, Metering};
 use crate::{Bucket, Cost, Delay, Excess, Limit, Moment, Rate};
 
 /// Bucket of tokens that arrive at the rate, up to the capacity. Each request takes one.
 ///
-/// A missing token is a request that has not leaked yet. So this is the leaky bucket's arithmetic,
-/// with a burst of one less than the capacity, and without waiting.
+/// A leaky bucket in which each missing token is a request that has not leaked yet. Its burst is
+/// one less than the capacity, and it has `nodelay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket(Bucket);
 
@@ -22,6 +22,7 @@ impl TokenBucket {
     }
 }
 
+/// Returns the limit of the leaky bucket.
 fn limit(allowance: Allowance) -> Limit {
     Limit {
         burst: allowance.capacity.saturating_sub(1),

@@ -1,11 +1,11 @@
-//! The charge of a request in a queue.
+//! The charge of a request: what it raised the level of its bucket by, and when.
 
 use crate::{Cost, Moment};
 
-/// Charge of an accepted request. It is needed to refund the request.
+/// Charge of an accepted request. The caller keeps it to refund the request or to correct its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// Arrival number in its queue.
+    /// Arrival number in its queue: the queue numbers its accepted requests.
     pub(super) arrival: u64,
     /// Instant at which the request joined.
     pub(super) at: Moment,
@@ -22,7 +22,7 @@ impl Charge {
         }
     }
 
-    /// Returns the same charge after it was [settled](super::Queue::settle).
+    /// Returns the same charge after its cost was [corrected](super::Queue::settle) to `cost`.
     #[must_use]
     pub fn settled(self, cost: Cost) -> Self {
         Self { cost, ..self }
@@ -33,7 +33,7 @@ impl Charge {
         self.cost
     }
 
-    /// Returns when the request joined.
+    /// Returns the instant at which the request joined.
     pub fn at(&self) -> Moment {
         self.at
     }

@@ -1,4 +1,8 @@
-//! A lane: the waiters of a queue that have the same `delay`.
+//! A lane: the waiters of a queue that have the same `delay`, first in, first out.
+//!
+//! `delay` is the level of the bucket above which a request waits. The *tick line* is time in units
+//! (*ticks*) of which `request` make the interval between two requests. The *tail* of a bucket is
+//! the position on it at which the bucket is empty. See the parent module.
 
 use std::collections::VecDeque;
 
@@ -6,7 +10,7 @@ use super::{Charge, Ticket};
 use crate::bucket::rescale;
 use crate::{Cost, Moment, Rate, more_room};
 
-/// The waiters of a queue that have the same `delay`, first in, first out.
+/// The waiters of a queue that have the same `delay`.
 ///
 /// Each entry stores only its distance to the entry ahead, in whole requests. The distances are
 /// exact: while a request waits the level is above zero, so each accepted request raises the tail
@@ -25,9 +29,11 @@ pub(super) struct Lane<W> {
     removed: usize,
 }
 
+/// A request in the lane.
 #[derive(Clone, Debug)]
 struct Entry<W> {
-    // These three are the request's charge: as a struct, they would leave a gap before `step`.
+    // `arrival`, `at` and `cost` are the request's `Charge`. As a struct, they would leave unused
+    // bytes before `step`.
     arrival: u64,
     at: Moment,
     cost: Cost,
@@ -35,6 +41,7 @@ struct Entry<W> {
     ///
     /// It includes the cost of the entry ahead.
     step: u32,
+    /// `None`: the waiter has left before it was due.
     waiter: Option<(Ticket, W)>,
 }
 
@@ -73,9 +80,9 @@ impl<W> Lane<W> {
         entries.filter_map(|entry| Some(&mut entry.waiter.as_mut()?.1))
     }
 
-    /// Returns the head's position on the tick line, where it leaves, and its arrival number.
+    /// Returns the position on the tick line at which the head leaves, and its arrival number.
     ///
-    /// The head always has a waiter.
+    /// The head is the first entry. It always has a waiter.
     pub(super) fn head(&self, request: i128) -> Option<(i128, u64)> {
         let head = self.entries.front()?;
         let steps = i128::from(head.step) - i128::from(self.delay);
@@ -92,7 +99,7 @@ impl<W> Lane<W> {
         })
     }
 
-    /// Returns when the head joined. The head is the oldest waiter.
+    /// Returns the instant at which the head joined. The head is the oldest waiter.
     pub(super) fn oldest(&self) -> Option<Moment> {
         self.entries.front().map(|head| head.at)
     }
@@ -109,7 +116,7 @@ impl<W> Lane<W> {
         self.start + (i128::from(head) - 1) * request
     }
 
-    /// Gives all waiters new distances: each is `rank(arrival)` requests behind `start`.
+    /// Moves the lane to `start`, and each waiter to `rank(arrival)` requests behind `start`.
     ///
     /// Ranks are above zero and increase with `arrival`.
     pub(super) fn renumber(&mut self, start: i128, rank: impl Fn(u64) -> u64) {
@@ -192,6 +199,7 @@ impl<W> Lane<W> {
     /// A negative number moves them up, at most to the entry ahead.
     pub(super) fn shift_behind(&mut self, arrival: u64, requests: i64, request: i128) {
         let behind = self.entries.partition_point(|it| it.arrival <= arrival);
+        // The distances behind an entry follow from its own: only the first one changes.
         if behind == 0 {
             self.shift(i128::from(requests) * request);
         } else if let Some(entry) = self.entries.get_mut(behind) {

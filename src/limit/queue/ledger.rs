@@ -1,4 +1,7 @@
-//! The ledger of a queue: which charges can be refunded in full.
+//! The ledger of a queue: records which charges can be refunded in full.
+//!
+//! A queue numbers its accepted requests (`arrival`). The *level* is the number of charged requests
+//! that have not leaked from the bucket yet.
 
 use std::collections::VecDeque;
 
@@ -55,14 +58,15 @@ impl Ledger {
             return;
         };
         let cost = cost.get() as usize;
+        // The last mark is never removed: the marks beyond it would equal it.
         let from = behind.saturating_sub(cost);
         self.marks.drain(from..(from + cost).min(last));
     }
 
     /// Records that the charge of `arrival` rose by a cost.
     ///
-    /// The ledger loses which earlier requests found a lower level. Their refunds are too small
-    /// rather than too large.
+    /// After that, the ledger does not know which requests before `arrival` found a lower level.
+    /// Their refunds are too small rather than too large.
     pub(super) fn bill(&mut self, arrival: u64, cost: Cost) {
         let behind = self.marks.partition_point(|mark| *mark <= arrival);
         for _ in 0..cost.get() {

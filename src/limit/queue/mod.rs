@@ -1,15 +1,15 @@
-//! The bucket of a key and its waiters, in order of departure.
+//! The bucket of a key and the requests that wait for it, in order of departure.
 //!
-//! Each accepted request raises the *level* of the bucket by its cost, and the level leaks at the
-//! rate. Positions are on the *tick line*: time in units in which the interval between two requests
-//! is a whole number. The *tail* is the position at which the bucket will be empty.
+//! Each accepted request raises the *level* of the bucket by its cost (its *charge*), and the level
+//! leaks at the rate. A request whose level is above its `delay` waits; with `nodelay`, none waits.
+//! Positions are on the *tick line*: time in units in which the interval between two requests is a
+//! whole number. The *tail* is the position at which the bucket will be empty.
 //!
-//! `lane` keeps the waiters, `ledger` knows which charges can be refunded in full, and `settle`
-//! changes charges after a departure.
+//! The bucket decides whether a request passes, waits or is rejected: see `bucket`. `lane` keeps
+//! the waiters, `ledger` records which charges can be refunded in full, and `settle` changes
+//! charges after a departure.
 
 mod charge;
-#[cfg(test)]
-mod cost_tests;
 mod lane;
 mod ledger;
 #[cfg(test)]
@@ -68,7 +68,7 @@ pub struct Queue<W> {
     ledger: Ledger,
     /// Instant at which the last accepted request joined.
     last_joined: Moment,
-    /// Instant at which this queue began. Earlier charges have no arrival number here.
+    /// Instant at which this queue began. Charges of earlier requests have no arrival number here.
     opened: Moment,
     /// Instant of the last change of the rate.
     retuned: Moment,
@@ -98,13 +98,13 @@ impl<W> Queue<W> {
 
     /// Creates a queue that continues from `bucket` at `now`.
     ///
-    /// The last request was charged at `last`.
-    ///
-    /// If that request cost 1 and found the bucket empty, it counts as joined to this queue: its
-    /// charge, [`Charge::of_passing`], can be refunded here.
+    /// `last` is the instant at which the last request was charged. If that request cost 1 and
+    /// found the bucket empty, it counts as a request of this queue: its charge,
+    /// [`Charge::of_passing`], can be refunded here.
     pub fn resumed(rate: Rate, bucket: Bucket, last: Moment, now: Moment) -> Self {
         let mut queue = Self::new(rate, bucket, now);
-        // After a change of the rate since then, the bucket ends elsewhere.
+        // Only such a request leaves the tail at its own instant, if the rate has not changed
+        // since.
         if bucket.tail() == line(rate, last) {
             (queue.opened, queue.last_joined, queue.retuned) = (last, last, last);
             queue.ledger.charge(queue.next_arrival, 0);
@@ -251,21 +251,23 @@ impl<W> Queue<W> {
         self.arrivals.remove(&ticket);
         let charge = self.lanes[nth].charge(index);
         self.costs -= u64::from(charge.cost.get());
-        let rest = self.rest(charge, charge.cost, self.last_joined);
+        let refund = self.refundable(charge, charge.cost, self.last_joined);
         let waiter = self.lanes[nth].leave(index, self.rate.ticks_per_request());
         self.lanes.retain(|lane| !lane.is_empty());
-        self.give_back(charge.arrival, charge.cost, rest);
+        self.give_back(charge.arrival, charge.cost, refund);
         waiter
     }
 
-    /// Returns the lane of a waiter and its index there. `None`: no such waiter, or it has left.
+    /// Returns the index of a waiter's lane, and its index there. `None`: there is no such waiter.
     fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
         let arrival = *self.arrivals.get(&ticket)?;
         let mut lanes = self.lanes.iter().enumerate();
         lanes.find_map(|(nth, lane)| Some((nth, lane.index(arrival)?)))
     }
 
-    /// Returns the tail of the bucket if the last request, which has this cost, had the cost 1.
+    /// Returns the tail that the bucket would have if the last request had cost 1.
+    ///
+    /// `cost` is the actual cost of the last request.
     fn tail_before(&self, cost: Cost) -> i128 {
         self.bucket.tail() - i128::from(cost.above_one()) * self.rate.ticks_per_request()
     }
@@ -296,13 +298,13 @@ impl<W> Queue<W> {
         let mut charges: Vec<Charge> = self.lanes.iter().flat_map(Lane::charges).collect();
         charges.sort_unstable_by_key(|charge| charge.arrival);
         let request = self.rate.ticks_per_request();
-        // Waiters of all lanes are whole requests apart from each other.
+        // The earliest tail that any head found. All waiters are whole requests apart from it.
         let tails = self.lanes.iter().map(|lane| lane.tail_before_head(request));
         let Some(mut base) = tails.min() else {
             self.bucket = Bucket::new();
             return;
         };
-        // Total cost of the waiters before each waiter.
+        // The level that each waiter would have found: the total cost of the waiters before it.
         let (mut levels, mut total) = (Vec::with_capacity(charges.len()), 0_u64);
         for charge in &charges {
             let level = usize::try_from(total).unwrap_or(usize::MAX);
@@ -318,7 +320,8 @@ impl<W> Queue<W> {
         }
         let heads = self.lanes.iter().filter_map(|lane| lane.head(request));
         let first = heads.map(|(position, _)| position).min().unwrap_or(base);
-        // Whole requests, so that the lanes stay whole requests apart.
+        // Moves all up until the first leaves within one interval, by whole requests, so that the
+        // lanes stay whole requests apart.
         let early = (first - line(self.rate, now) - 1).div_euclid(request);
         let early = early.max(0) * request;
         for lane in &mut self.lanes {
@@ -344,7 +347,7 @@ impl<W> Queue<W> {
         rejected
     }
 
-    /// Returns the due instant and index of the lane whose head is due first.
+    /// Returns the lane whose head is due first: the due instant, and the index of the lane.
     ///
     /// If two heads are due at the same instant, the head that joined first wins.
     fn first(&self) -> Option<(Moment, usize)> {
@@ -356,7 +359,7 @@ impl<W> Queue<W> {
         heads.min().map(|(due, _, index)| (due, index))
     }
 
-    /// Returns the lane of a delay. Creates it at `tail` if there is none.
+    /// Returns the lane of a `delay`. Creates it at the position `tail` if there is none.
     fn lane(&mut self, delay: u32, tail: i128) -> &mut Lane<W> {
         let found = self.lanes.iter().position(|lane| lane.delay == delay);
         let found = found.unwrap_or_else(|| {

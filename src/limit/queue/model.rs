@@ -1,7 +1,8 @@
 //! A slow and simple model of nginx's `limit_req`, to test the queue against.
 //!
-//! Levels are counted in parts of a request. Every question is answered by a replay of the whole
-//! history.
+//! Levels are counted in parts of a request ([`UNIT`]), and leak by whole parts in a nanosecond.
+//! Every question is answered by a replay of the whole history. As in nginx, the *excess* is the
+//! level that a request made on arrival.
 
 use crate::{Cost, Delay, Limit, Moment, Rate, Reason};
 
@@ -13,6 +14,7 @@ pub const UNIT: i128 = 420_000_000_000;
 /// A rate without the type [`Rate`]: a number of requests in a number of nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
+    /// The same rate as the text of a [`Rate`].
     text: &'static str,
     requests: i128,
     nanos: i128,
@@ -66,6 +68,7 @@ impl Pace {
         self.text.parse().expect("a rate")
     }
 
+    /// Returns the parts that leak in a nanosecond.
     pub fn leak(self) -> i128 {
         UNIT * self.requests / self.nanos
     }
@@ -76,6 +79,7 @@ impl Pace {
     }
 }
 
+/// Event of the history. `at` is in nanoseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A request came. `charged` is true until its charge is refunded.
@@ -85,12 +89,11 @@ enum Event {
         cost: i128,
         charged: bool,
     },
-    Retuned {
-        at: i128,
-        leak: i128,
-    },
+    /// The rate changed.
+    Retuned { at: i128, leak: i128 },
 }
 
+/// The model of one queue.
 #[derive(Debug)]
 pub struct Model {
     pace: Pace,
@@ -108,9 +111,10 @@ struct Replay {
     ///
     /// `None`: no request so far.
     excess: Option<i128>,
-    /// Rest of the excess that each request made. May be negative.
+    /// Number of each request, and the rest of the excess that it made. May be negative.
     own: Vec<(u64, i128)>,
-    /// Level that each request found on arrival, or would have found if it was cancelled.
+    /// Number of each request, and the level that it found on arrival, or would have found if it
+    /// was cancelled.
     ///
     /// Negative: the bucket was empty.
     found: Vec<(u64, i128)>,
@@ -120,11 +124,8 @@ impl Replay {
     fn advance(&mut self, to: i128) {
         let leaked = self.leak * (to - self.at);
         self.at = to;
-        for level in self
-            .excess
-            .iter_mut()
-            .chain(self.own.iter_mut().map(|(_, own)| own))
-        {
+        let own = self.own.iter_mut().map(|(_, own)| own);
+        for level in self.excess.iter_mut().chain(own) {
             *level -= leaked;
         }
     }
@@ -135,6 +136,7 @@ impl Replay {
     }
 }
 
+/// Verdict of the model on a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judgement {
     Pass,
@@ -170,7 +172,7 @@ impl Model {
                 } => {
                     replay.advance(at);
                     let found = replay.next();
-                    let excess = replay.excess.map_or(-UNIT, |excess| excess);
+                    let excess = replay.excess.unwrap_or(-UNIT);
                     replay.found.push((id, excess + UNIT));
                     if charged {
                         replay.excess = Some(found + (cost - 1) * UNIT);
@@ -255,12 +257,12 @@ impl Model {
     }
 
     /// Changes the cost of a request, as if it had come with that cost.
-    pub fn settle(&mut self, settled: u64, now_costs: Cost) {
+    pub fn settle(&mut self, settled: u64, actual: Cost) {
         for event in &mut self.history {
             if let Event::Came { id, cost, .. } = event
                 && *id == settled
             {
-                *cost = now_costs.get().into();
+                *cost = actual.get().into();
             }
         }
     }

@@ -1,4 +1,8 @@
 //! Property tests of the queue: any trace of operations is compared with the [model](super::model).
+//!
+//! A *charge* is what a request has raised the level of the bucket by. It is *refunded* if the
+//! request leaves, and *settled* if its cost turns out to be another one. A *ticket* identifies a
+//! waiter.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,22 +13,29 @@ use proptest::test_runner::FileFailurePersistence;
 
 use super::model::{FAMILIES, Judgement, Model, Pace, UNIT, paces};
 use super::*;
-use crate::Refusal;
+use crate::{Refusal, fixtures};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Advances time by twelfths of an interval plus some nanoseconds.
     Wait(u64, u64),
+    /// A request with one of the limits joins.
     Join(Index),
+    /// One of the waiters leaves.
     Leave(Index),
+    /// One of the charges of departed requests is refunded.
     Refund(Index),
+    /// One of the charges of departed requests is corrected to this cost.
     Settle(Index, u32),
+    /// The rate changes to one of the paces.
     Retune(Index),
+    /// The due waiters are taken.
     Take,
+    /// The queue is dropped without waiters, and later resumed from its bucket.
     Park,
 }
 
-/// Exit of a request from the queue.
+/// Way in which a request left the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Exit {
     Passed,
@@ -40,6 +51,7 @@ fn cost_of(queue: &Queue<u64>, ticket: Ticket) -> Cost {
     queue.lanes[lane].charge(index).cost
 }
 
+/// Generates less than `count` steps. `retunes` and `refunds` are the weights of these steps.
 fn steps(retunes: u32, refunds: u32, count: usize) -> impl Strategy<Value = Vec<Step>> {
     let index = any::<Index>;
     let wait = prop_oneof![
@@ -67,25 +79,18 @@ fn limits() -> impl Strategy<Value = Vec<Limit>> {
         1 => Just(Delay::Never),
     ];
     let wait = (0..4_000_000_000u64).prop_map(Duration::from_nanos);
+    let max_wait = prop::option::weighted(0.15, wait);
     let burst = prop_oneof![0..8u32, 8..30u32];
     let cost = prop_oneof![Just(1), 1..9_u32];
     let above_burst = prop_oneof![2 => Just(0), 1 => 1..9_u32];
-    let limit = (
+    let limit = (burst, delay, max_wait, cost, above_burst);
+    let limit = limit.prop_map(|(burst, delay, max_wait, cost, above_burst)| Limit {
         burst,
-        delay,
-        prop::option::weighted(0.15, wait),
-        cost,
+        max_wait,
         above_burst,
-    );
-    prop::collection::vec(
-        limit.prop_map(|(burst, delay, max_wait, cost, above_burst)| Limit {
-            burst,
-            max_wait,
-            above_burst,
-            ..Limit::unlimited(delay, Cost::new(cost.min(burst + 1)).expect("small"))
-        }),
-        1..4,
-    )
+        ..Limit::unlimited(delay, fixtures::cost(cost.min(burst + 1)))
+    });
+    prop::collection::vec(limit, 1..4)
 }
 
 fn starts() -> impl Strategy<Value = Moment> {
@@ -96,7 +101,7 @@ fn family() -> impl Strategy<Value = Vec<Pace>> {
     prop::sample::select(FAMILIES.map(<[Pace]>::to_vec).to_vec())
 }
 
-/// Required agreement between the queue and the model.
+/// Agreement between the queue and the model that a test requires.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trust {
     /// Every verdict, instant and level is equal. Only exact refunds are tried.
@@ -117,6 +122,7 @@ struct Twins {
     pace: Pace,
     limits: Vec<Limit>,
     now: Moment,
+    /// Number of requests so far. A request is known by its number.
     count: u64,
     trust: Trust,
     /// Tolerance for rounding by retunes, in parts: the queue's levels may be lower by this.
@@ -212,23 +218,19 @@ impl Twins {
             let next = self.model.next_due(self.now);
             assert_eq!(next, Some((departure.due, id)));
         }
-        let delay = |id| self.model.waiting().iter().find(|(other, _)| *other == id);
-        let delay = delay(id).expect("waits").1;
-        let first = self
-            .model
-            .waiting()
-            .iter()
-            .find(|(_, other)| *other == delay);
-        assert_eq!(first, Some(&(id, delay)), "first in, first out");
+        let mut waiting = self.model.waiting().iter();
+        let (_, delay) = waiting.clone().find(|it| it.0 == id).expect("waits");
+        let first = waiting.find(|(_, other)| other == delay);
+        assert_eq!(first, Some(&(id, *delay)), "first in, first out");
         self.model.stop_waiting(id);
         self.spent.push((id, departure.charge));
         let cost = departure.charge.cost();
         self.departures.push((self.now, id, cost));
-        self.leaves_as(id, Exit::Departed);
+        self.record_exit(id, Exit::Departed);
     }
 
-    fn leaves_as(&mut self, id: u64, exit: Exit) {
-        assert_eq!(self.exits.insert(id, exit), None, "{id} gets out once");
+    fn record_exit(&mut self, id: u64, exit: Exit) {
+        assert_eq!(self.exits.insert(id, exit), None, "{id} leaves once");
     }
 
     fn join(&mut self, limit: Limit) {
@@ -241,12 +243,9 @@ impl Twins {
         }
         let Some(charge) = charge else {
             assert!(matches!(verdict, Verdict::Reject(_)));
-            assert_eq!(
-                before,
-                format!("{:?}", self.queue),
-                "a reject changes nothing"
-            );
-            return self.leaves_as(id, Exit::Rejected);
+            let after = format!("{:?}", self.queue);
+            assert_eq!(before, after, "a rejection changes nothing");
+            return self.record_exit(id, Exit::Rejected);
         };
         assert_eq!(charge.at(), now);
         if let (Verdict::Delay { until, .. }, Delay::Above(delay)) = (verdict, limit.delay) {
@@ -256,7 +255,7 @@ impl Twins {
             self.model.came(id, now, limit.cost, None);
             self.spent.push((id, charge));
             self.departures.push((now, id, limit.cost));
-            self.leaves_as(id, Exit::Passed);
+            self.record_exit(id, Exit::Passed);
         }
     }
 
@@ -297,7 +296,7 @@ impl Twins {
         }
         assert_eq!(self.queue.leave(Ticket(id)), None);
         self.model.cancel(id);
-        self.leaves_as(id, Exit::Left);
+        self.record_exit(id, Exit::Left);
     }
 
     fn refund(&mut self, which: usize) {
@@ -319,7 +318,7 @@ impl Twins {
 
     fn settle(&mut self, which: usize, cost: u32) {
         let (id, charge) = self.spent[which];
-        let cost = Cost::new(cost).expect("small");
+        let cost = fixtures::cost(cost);
         let (less, more) = (charge.cost().above(cost), cost.above(charge.cost()));
         if self.trust == Trust::Exact {
             let is_exact = less.is_none_or(|less| self.is_whole(id, less))
@@ -359,7 +358,7 @@ impl Twins {
         assert_eq!(before, after);
     }
 
-    /// Parks an idle queue and restores it. A drained bucket is dropped.
+    /// Drops a queue without waiters, and resumes it from its bucket. A drained bucket is dropped.
     fn park(&mut self) {
         let (rate, bucket) = (self.queue.rate(), self.queue.bucket());
         let bucket = if bucket.drained_at(rate) <= self.now {
@@ -389,6 +388,7 @@ impl Twins {
         Moment::from_nanos(due.as_nanos().saturating_sub(early))
     }
 
+    /// Compares the level and the next departure with the model's.
     fn compare(&self) {
         assert_eq!(self.queue.depth(), self.model.waiting().len());
         let (level, expected) = (self.level(), self.model.level(self.now));
@@ -406,14 +406,14 @@ impl Twins {
     }
 
     /// Lets every waiter leave, and checks that each request has left exactly once.
-    fn finish(&mut self, reject_all: bool) {
-        if reject_all {
+    fn finish(&mut self, rejects_all: bool) {
+        if rejects_all {
             let (bucket, in_order) = (self.queue.bucket(), departures(&self.queue));
             let rejected = self.queue.reject_all();
             assert_eq!(self.queue.bucket(), bucket, "their charges stay");
             assert!(rejected.iter().eq(in_order.iter().map(|(id, _)| id)));
             for id in rejected {
-                self.leaves_as(id, Exit::Dismissed);
+                self.record_exit(id, Exit::Dismissed);
                 self.model.stop_waiting(id);
             }
         } else {
@@ -425,6 +425,19 @@ impl Twins {
         assert_eq!(self.queue.waiters().count(), 0);
         assert!(self.exits.keys().copied().eq(0..self.count));
     }
+}
+
+/// Drives a queue and its model through all steps, and ends as [`Twins::finish`] does.
+fn drive(
+    paces: Vec<Pace>,
+    limits: Vec<Limit>,
+    start: Moment,
+    trust: Trust,
+    (steps, rejects_all): (Vec<Step>, bool),
+) {
+    let mut twins = Twins::new(paces, limits, start, trust);
+    twins.run(steps);
+    twins.finish(rejects_all);
 }
 
 /// Saves seeds that failed in `properties.regressions`, beside this file.
@@ -446,12 +459,9 @@ proptest! {
         paces in family(),
         limits in limits(),
         start in starts(),
-        steps in steps(1, 2, 80),
-        reject_all: bool,
+        steps in (steps(1, 2, 80), any::<bool>()),
     ) {
-        let mut twins = Twins::new(paces, limits, start, Trust::Exact);
-        twins.run(steps);
-        twins.finish(reject_all);
+        drive(paces, limits, start, Trust::Exact, steps);
     }
 
     #[test]
@@ -459,12 +469,9 @@ proptest! {
         paces in family(),
         limits in limits(),
         start in starts(),
-        steps in steps(1, 6, 80),
-        reject_all: bool,
+        steps in (steps(1, 6, 80), any::<bool>()),
     ) {
-        let mut twins = Twins::new(paces, limits, start, Trust::AtLeast);
-        twins.run(steps);
-        twins.finish(reject_all);
+        drive(paces, limits, start, Trust::AtLeast, steps);
     }
 
     #[test]
@@ -472,14 +479,11 @@ proptest! {
         pace in prop::sample::select(paces()),
         limits in limits(),
         start in starts(),
-        steps in steps(3, 0, 80),
-        reject_all: bool,
+        steps in (steps(3, 0, 80), any::<bool>()),
     ) {
         let mut paces = paces();
         paces.insert(0, pace);
-        let mut twins = Twins::new(paces, limits, start, Trust::Rounded);
-        twins.run(steps);
-        twins.finish(reject_all);
+        drive(paces, limits, start, Trust::Rounded, steps);
     }
 
     /// Checks that in any window no more requests depart than rate and burst allow.
@@ -492,7 +496,7 @@ proptest! {
         start in starts(),
         steps in prop_oneof![steps(0, 0, 120), steps(0, 4, 120)],
     ) {
-        let (most, is_one) = (at_once(&limits), limits.len() == 1);
+        let (most, is_one) = (level_at_departure(&limits), limits.len() == 1);
         let mut twins = Twins::new(vec![pace], limits, start, Trust::AtLeast);
         twins.run(steps);
         twins.finish(false);
@@ -525,7 +529,7 @@ proptest! {
             for (ticket, (gap, delay)) in (0..).zip(&joins) {
                 *now = *now + Duration::from_nanos(gap / count);
                 while queue.take_due(*now).is_some() {}
-                let limit = Limit { burst: 50, ..Limit::unlimited(Delay::Above(*delay), Cost::ONE) };
+                let limit = fixtures::limit(50, Delay::Above(*delay));
                 queue.join(limit, Ticket(ticket), *now, || ticket);
             }
             for leave in &leaves {
@@ -537,8 +541,8 @@ proptest! {
         retuned.retune(rate(count * k), now);
         let end = Moment::from_nanos(u64::MAX);
         let leave = |queue: &mut Queue<u64>| {
-            std::iter::from_fn(|| queue.take_due(end).map(|d| (d.waiter, d.due.since(now).as_nanos())))
-                .collect::<Vec<_>>()
+            let left = std::iter::from_fn(|| queue.take_due(end));
+            left.map(|it| (it.waiter, it.due.since(now).as_nanos())).collect::<Vec<_>>()
         };
         let (plain, retuned) = (leave(&mut plain), leave(&mut retuned));
         prop_assert_eq!(plain.len(), retuned.len());
@@ -632,8 +636,8 @@ fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
     std::iter::from_fn(|| queue.take_due(end).map(|it| (it.waiter, it.due))).collect()
 }
 
-/// Returns the number of requests that may be in the bucket when one departs.
-fn at_once(limits: &[Limit]) -> i128 {
+/// Returns the largest number of requests that may still be in the bucket when one departs.
+fn level_at_departure(limits: &[Limit]) -> i128 {
     let most = limits.iter().map(|limit| match limit.delay {
         Delay::Above(delay) => {
             (delay + limit.cost.above_one()).min(limit.burst + limit.above_burst)

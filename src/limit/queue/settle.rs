@@ -1,4 +1,8 @@
-//! Refunds and changes of charges after the requests have left.
+//! Refunds of charges, and corrections of their cost, after the requests have left the queue.
+//!
+//! A *charge* is what a request raised the level of the bucket by, in whole requests (its cost).
+//! The level leaks at the rate, and stops at zero. A *tick* is the unit of the level: `request`
+//! ticks are one request. `arrival` is the number of an accepted request. See the parent module.
 
 use super::lane::Lane;
 use super::{Charge, Queue};
@@ -26,24 +30,24 @@ impl<W> Queue<W> {
     /// A lower cost is returned as in a [refund](Self::refund). A higher cost is charged in full,
     /// at `now` if the bucket is empty: the waiters behind the request move back in their order.
     pub fn settle(&mut self, charge: Charge, cost: Cost, now: Moment) {
-        if let Some(less) = charge.cost.above(cost) {
-            self.credit(charge, less, now);
+        if let Some(surplus) = charge.cost.above(cost) {
+            self.credit(charge, surplus, now);
         }
-        if let Some(more) = cost.above(charge.cost) {
-            self.bill(charge, more, now);
+        if let Some(missing) = cost.above(charge.cost) {
+            self.bill(charge, missing, now);
         }
     }
 
-    /// Refunds a part of a charge.
-    fn credit(&mut self, charge: Charge, less: Cost, now: Moment) {
+    /// Refunds a part of a charge, as far as it has not leaked.
+    fn credit(&mut self, charge: Charge, part: Cost, now: Moment) {
         if charge.arrival < self.forgiven {
             return;
         }
-        let rest = self.rest(charge, less, now);
-        self.give_back(charge.arrival, less, rest);
+        let refund = self.refundable(charge, part, now);
+        self.give_back(charge.arrival, part, refund);
     }
 
-    /// Charges an additional cost.
+    /// Charges the cost `more` in addition to a charge.
     fn bill(&mut self, charge: Charge, more: Cost, now: Moment) {
         if charge.arrival < self.forgiven {
             return;
@@ -55,10 +59,10 @@ impl<W> Queue<W> {
             // The bucket is not empty while a request waits.
             self.bucket.refund(-i128::from(more.get()) * request);
         }
-        // Whether the request joined before all requests of this queue.
+        // A request that joined before this queue began has no arrival number here.
         let is_older = charge.at < self.opened;
-        self.ledger
-            .bill(if is_older { 0 } else { charge.arrival }, more);
+        let arrival = if is_older { 0 } else { charge.arrival };
+        self.ledger.bill(arrival, more);
         for lane in &mut self.lanes {
             if is_older {
                 lane.shift(i128::from(more.get()) * request);
@@ -69,7 +73,7 @@ impl<W> Queue<W> {
     }
 
     /// Returns the ticks of a part of a charge that have certainly not leaked by `now`.
-    pub(super) fn rest(&self, charge: Charge, part: Cost, now: Moment) -> i128 {
+    pub(super) fn refundable(&self, charge: Charge, part: Cost, now: Moment) -> i128 {
         let request = self.rate.ticks_per_request();
         let in_ticks = |cost: Cost| i128::from(cost.get()) * request;
         if charge.at < self.opened {
@@ -86,7 +90,8 @@ impl<W> Queue<W> {
         if is_whole || self.lanes.iter().any(has_waited_since) {
             return in_ticks(part);
         }
-        // A refund in part moves all waiters, so no waiter may be older than the charge.
+        // A refund of less than `part` moves up all waiters, so no waiter may be older than the
+        // charge.
         let mut lanes = self.lanes.iter();
         if charge.at < self.retuned || lanes.any(|lane| lane.has_waiter_before(charge.arrival)) {
             return 0;
@@ -95,7 +100,9 @@ impl<W> Queue<W> {
         (in_ticks(charge.cost) - leaked).clamp(0, in_ticks(part))
     }
 
-    /// Refunds `ticks` of a part of a charge, and moves up the waiters behind it.
+    /// Refunds `ticks` of a part of the charge of `arrival`, and moves up the waiters behind it.
+    ///
+    /// If `ticks` is less than `part`, there are no older waiters, and all move up.
     pub(super) fn give_back(&mut self, arrival: u64, part: Cost, ticks: i128) {
         if ticks == 0 {
             return;

@@ -1,33 +1,25 @@
-//! Tests of the queue.
+//! Tests of the queue: the bucket of a key and the requests that wait for it.
+//!
+//! A *charge* is what a request has raised the level of the bucket by. It is *refunded* if the
+//! request leaves, and *settled* if its cost turns out to be another one.
 
 use std::time::Duration;
 
 use super::*;
-use crate::Cost;
+use crate::fixtures::{cost, limit, rate};
 
 const SECOND: u64 = 1_000_000_000;
 
-fn rate(text: &str) -> Rate {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-fn limit(burst: u32, delay: Delay) -> Limit {
-    Limit {
-        burst,
-        ..Limit::unlimited(delay, Cost::ONE)
-    }
-}
-
 const NODELAY: Delay = Delay::Never;
 
-/// Returns the instant `seconds` after the epoch, from a decimal.
+/// Returns the instant `seconds` after the Unix epoch. `seconds` is a decimal, such as `0.25`.
 fn at(seconds: &str) -> Moment {
     let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
     let nanos = format!("{whole}{decimals:0<9}");
     Moment::from_nanos(nanos.parse().expect("seconds"))
 }
 
+/// Returns an empty queue at this rate.
 fn queue(text: &str) -> Queue<u64> {
     Queue::new(rate(text), Bucket::new(), Moment::default())
 }
@@ -41,10 +33,12 @@ fn join(queue: &mut Queue<u64>, limit: Limit, ticket: u64, now: Moment) -> Optio
 /// Removes all waiters in order, each with its due instant.
 fn drain(queue: &mut Queue<u64>) -> Vec<(u64, Moment)> {
     let end = Moment::from_nanos(u64::MAX);
-    std::iter::from_fn(|| queue.take_due(end).map(|d| (d.waiter, d.due))).collect()
+    std::iter::from_fn(|| queue.take_due(end).map(|it| (it.waiter, it.due))).collect()
 }
 
-/// Returns when each accepted arrival departs. Waiters are taken at their due instants.
+/// Returns when each arrival departs, or `None` if it is rejected.
+///
+/// Waiters are taken at their due instants.
 fn departures(rate: Rate, limit: Limit, arrivals: &[Moment]) -> Vec<Option<Moment>> {
     let mut queue = Queue::new(rate, Bucket::new(), arrivals[0]);
     let mut departures = vec![None; arrivals.len()];
@@ -68,6 +62,7 @@ fn departures(rate: Rate, limit: Limit, arrivals: &[Moment]) -> Vec<Option<Momen
     departures
 }
 
+/// Rows: rate, burst, delay, the arrivals in seconds, and the departures (`R`: rejected).
 #[test]
 fn the_published_vectors() {
     let twelve = "1 1 1 1 2 2 2 2 3 3 3 3";
@@ -166,6 +161,7 @@ fn the_ledger_is_bounded_by_the_level() {
 
 const DEEP: u64 = 10_000;
 
+/// Returns a queue with [`DEEP`] waiters, and the charges of as many requests that passed before.
 fn deep() -> (Queue<u64>, Vec<Charge>) {
     let (mut queue, limit) = (queue("1r/m"), limit(40_000, Delay::Above(0)));
     let nodelay = self::limit(40_000, NODELAY);
@@ -179,9 +175,8 @@ fn deep() -> (Queue<u64>, Vec<Charge>) {
 }
 
 #[test]
-fn ten_thousand_leave_from_the_middle() {
+fn ten_thousand_waiters_leave_from_the_middle_outwards() {
     let (mut queue, _) = deep();
-    // From the middle outwards: the first and the last waiter leave last.
     let middle = DEEP + DEEP / 2;
     for step in 0..DEEP / 2 {
         for ticket in [middle - 1 - step, middle + step] {
@@ -198,7 +193,7 @@ fn ten_thousand_leave_from_the_middle() {
 }
 
 #[test]
-fn ten_thousand_refunds_and_retunes_in_a_deep_queue() {
+fn ten_thousand_refunds_and_retunes_keep_the_waiters_an_interval_apart() {
     let (mut queue, passed) = deep();
     for (index, charge) in passed.into_iter().enumerate().rev() {
         queue.refund(charge, at("0"));
@@ -233,4 +228,40 @@ fn forget_drops_other_charges_and_keeps_the_pace_of_waiters() {
     join(&mut queue, waits, 17, at("100.5"));
     let order = [(10, at("101")), (15, at("102")), (16, at("103"))];
     assert_eq!(drain(&mut queue)[..3], order);
+}
+
+/// Returns a queue of 10r/s that requests of these costs join at once, and their charges.
+///
+/// The first request passes, the others wait.
+fn queue_of_costs(costs: &[u32]) -> (Queue<u64>, Vec<Charge>) {
+    let mut queue = Queue::new(rate("10r/s"), Bucket::new(), at("1"));
+    let join = |(ticket, of_request): (u64, &u32)| {
+        let limit = Limit {
+            cost: cost(*of_request),
+            ..limit(10, Delay::Above(0))
+        };
+        join(&mut queue, limit, ticket, at("1")).expect("accepted")
+    };
+    let charges = (0..).zip(costs).map(join).collect();
+    (queue, charges)
+}
+
+#[test]
+fn a_cost_billed_to_an_empty_bucket_counts_from_now_on() {
+    let (mut queue, charges) = queue_of_costs(&[1]);
+    queue.settle(charges[0], cost(5), at("4"));
+    let (verdict, _) = queue.charge(limit(10, Delay::Above(0)), at("4"));
+    assert!(matches!(verdict, Verdict::Delay { until, .. } if until == at("4.4")));
+}
+
+#[test]
+fn forget_keeps_waiters_apart_by_their_costs() {
+    let (mut queue, _) = queue_of_costs(&[1, 5, 1, 1]);
+    queue.forget(at("1.05"));
+    let order = [(1, at("1.1")), (2, at("1.6")), (3, at("1.7"))];
+    assert_eq!(drain(&mut queue), order);
+    let (mut queue, _) = queue_of_costs(&[1, 1, 5, 1]);
+    assert_eq!(queue.leave(Ticket(1)), Some(1));
+    queue.forget(at("1.05"));
+    assert_eq!(drain(&mut queue), [(2, at("1.1")), (3, at("1.6"))]);
 }

@@ -1,4 +1,6 @@
-//! Parts of a rate.
+//! Parts of a rate: a percentage of it, or one of several equal parts.
+//!
+//! The count of a rate is the number before `r/`: `digits / scale`.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -18,6 +20,7 @@ impl Rate {
         let finest = u128::from(self.digits.get()) * u128::from(FINEST_SCALE / self.scale.get());
         let whole = u128::from(Percent::ALL.millionths());
         let count = (finest * u128::from(part.millionths())).div_ceil(whole);
+        // Without zeros at the end, so that the rate prints without them.
         let (mut digits, mut scale) = (count, FINEST_SCALE);
         while scale > 1 && digits.is_multiple_of(10) {
             (digits, scale) = (digits / 10, scale / 10);

@@ -4,14 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Percent;
-
-fn rate(text: &str) -> Rate {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{text}: {error}"))
-}
+use crate::fixtures::rate;
 
 #[test]
-fn counts_the_requests_of_a_span_down() {
+fn count_in_rounds_down_to_whole_requests() {
     for (text, span, count) in [
         ("10r/s", Duration::from_millis(999), 9),
         ("10r/s", Duration::from_secs(1), 10),
@@ -69,26 +65,12 @@ fn prints_what_it_read() {
     assert_eq!(format!("{:?}", rate("10r/s")), "Rate(10r/s)");
 }
 
-#[test]
-fn an_interval_is_rounded_up_to_a_nanosecond() {
-    for (text, nanos) in [
-        ("1r/m", 60_000_000_000),
-        ("3r/s", 333_333_334),
-        ("7r/m", 8_571_428_572),
-        ("0.5r/s", 2_000_000_000),
-        ("5r/250ms", 50_000_000),
-        ("1000000r/s", 1_000),
-    ] {
-        assert_eq!(rate(text).interval(), Duration::from_nanos(nanos), "{text}");
-    }
-}
-
 proptest! {
     #![proptest_config(testing::config())]
 
     /// Compares fractions of requests per nanosecond, without rounding.
     #[test]
-    fn a_part_of_a_rate_is_between_it_and_the_rate_itself(
+    fn a_part_of_a_rate_is_exact_or_rounded_up_to_nine_decimals(
         text in "[0-9]{1,9}(\\.[0-9]{1,9})?r/[smhd]",
         millionths in 1..=1_000_000_u32,
     ) {

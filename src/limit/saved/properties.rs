@@ -1,42 +1,44 @@
-//! Properties of saved accounts.
+//! Properties of saved accounts: the next process continues as if nothing had happened.
+//!
+//! An *account* is a bucket or a *meter* (which never makes a request wait), with what the earlier
+//! requests of a key were charged.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::fixtures::{any_gap, any_rate, cost, limit, ms, rate, secs};
 use crate::{Delay, Limit, Queue, Ticket, Verdict};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_123_456_789);
 
-/// Generates gaps before requests in nanoseconds, and the cost of each request.
+/// Generates requests: the nanoseconds before each of them, and its cost.
 fn requests() -> impl Strategy<Value = Vec<(u64, u32)>> {
-    let gap = prop_oneof![
-        Just(0),
-        0..2_000_000_u64,
-        0..200_000_000_u64,
-        (0..40_u64).prop_map(|tenths| tenths * 100_000_000),
-    ];
-    prop::collection::vec((gap, prop_oneof![4 => Just(1), 1 => 1..4_u32]), 0..60)
-}
-
-fn rates() -> impl Strategy<Value = Rate> {
-    let rates = [
-        "1r/s", "3r/s", "10r/s", "7r/250ms", "2r/7ms", "5r/m", "0.7r/s",
-    ];
-    prop::sample::select(rates.to_vec()).prop_map(|rate| rate.parse().unwrap())
+    let cost = prop_oneof![4 => Just(1), 1 => 1..4_u32];
+    prop::collection::vec((any_gap(), cost), 0..60)
 }
 
 fn limits() -> impl Strategy<Value = Limit> {
     let delay = prop_oneof![Just(Delay::Above(0)), (0..6_u32).prop_map(Delay::Above)];
-    (0..20_u32, delay).prop_map(|(burst, delay)| Limit {
-        burst,
-        ..Limit::unlimited(delay, Cost::ONE)
-    })
+    (0..20_u32, delay).prop_map(|(burst, delay)| limit(burst, delay))
 }
 
-fn algorithm() -> impl Strategy<Value = Algorithm> {
-    prop::sample::select(Algorithm::NAMED.map(|(_, it)| it).to_vec())
+/// Returns the account with which the next process continues. `None`: it begins anew.
+fn restored(saved: Option<SavedAccount>, algorithm: Algorithm, rate: Rate, at: Moment) -> Account {
+    saved.map_or_else(
+        || Account::new(algorithm),
+        |saved| Account::restored(&saved, rate, at),
+    )
+}
+
+/// Saves a bucket, and returns the bucket with which the next process continues.
+fn saved_and_restored(bucket: Bucket, rate: Rate, at: Moment) -> Bucket {
+    let saved = Account::Bucket(bucket).save(rate, at);
+    match restored(saved, Algorithm::LeakyBucket, rate, at) {
+        Account::Bucket(bucket) => bucket,
+        Account::Meter(_) => panic!("a bucket"),
+    }
 }
 
 /// Returns the verdicts of an account on consecutive requests.
@@ -49,12 +51,13 @@ fn verdicts(
 ) -> Vec<Verdict> {
     let verdict = |(gap, cost): &(u64, u32)| {
         now = now + Duration::from_nanos(*gap);
-        let cost = Cost::new((*cost).min(limit.burst + 1)).unwrap();
+        let cost = self::cost((*cost).min(limit.burst + 1));
         account.decide(rate, Limit { cost, ..limit }, now)
     };
     requests.iter().map(verdict).collect()
 }
 
+/// Returns the instant of the last request.
 fn last(start: Moment, requests: &[(u64, u32)]) -> Moment {
     let gaps = requests.iter().map(|(gap, _)| gap).sum();
     start + Duration::from_nanos(gaps)
@@ -64,9 +67,9 @@ proptest! {
     #![proptest_config(testing::config())]
 
     #[test]
-    fn what_is_saved_goes_on_as_if_nothing_had_happened(
-        algorithm in algorithm(),
-        rate in rates(),
+    fn a_restored_account_continues_as_if_nothing_had_happened(
+        algorithm in prop::sample::select(Algorithm::NAMED.map(|(_, it)| it).to_vec()),
+        rate in any_rate(),
         limit in limits(),
         before in requests(),
         after in requests(),
@@ -79,10 +82,7 @@ proptest! {
         if let Some(saved) = &saved {
             prop_assert_eq!(saved.algorithm(), algorithm);
         }
-        let mut restored = saved.map_or_else(
-            || Account::new(algorithm),
-            |saved| Account::restored(&saved, rate, saved_at),
-        );
+        let mut restored = restored(saved, algorithm, rate, saved_at);
         let again = saved_at + Duration::from_nanos(pause);
         let expected = verdicts(&mut account, rate, limit, again, &after);
         prop_assert_eq!(verdicts(&mut restored, rate, limit, again, &after), expected);
@@ -90,8 +90,8 @@ proptest! {
 
     /// The clock of the next process may differ: only the age of the saved account counts.
     #[test]
-    fn a_bucket_goes_on_alike_on_another_clock(
-        rate in rates(),
+    fn a_bucket_continues_alike_on_another_clock(
+        rate in any_rate(),
         limit in limits(),
         before in requests(),
         after in requests(),
@@ -99,25 +99,23 @@ proptest! {
         is_behind in any::<bool>(),
     ) {
         let shift = Duration::from_nanos(ahead);
-        let there = |moment: Moment| if is_behind { moment.before(shift) } else { moment + shift };
         let mut account = Account::new(Algorithm::LeakyBucket);
         verdicts(&mut account, rate, limit, START, &before);
         let saved_at = last(START, &before);
+        // The instant `saved_at` on the other clock.
+        let there = if is_behind { saved_at.before(shift) } else { saved_at + shift };
         let saved = account.save(rate, saved_at);
-        let mut restored = saved.map_or_else(
-            || Account::new(Algorithm::LeakyBucket),
-            |saved| Account::restored(&saved, rate, there(saved_at)),
-        );
+        let mut restored = restored(saved, Algorithm::LeakyBucket, rate, there);
         let expected = verdicts(&mut account, rate, limit, saved_at, &after);
-        let expected: Vec<Verdict> = expected.into_iter().map(|it| moved(it, there)).collect();
-        let found = verdicts(&mut restored, rate, limit, there(saved_at), &after);
-        prop_assert_eq!(found, expected);
+        let expected = expected.into_iter().map(|verdict| verdict.on_clock(saved_at, there));
+        let found = verdicts(&mut restored, rate, limit, there, &after);
+        prop_assert_eq!(found, expected.collect::<Vec<_>>());
     }
 
     /// Two queues, the old one draining and the new one filling, are one stream.
     #[test]
     fn new_requests_depart_after_waiters_of_the_old_process(
-        rate in rates(),
+        rate in any_rate(),
         limit in limits(),
         before in 1..30_u32,
         after in 1..30_u32,
@@ -140,12 +138,7 @@ proptest! {
         let now = START + Duration::from_nanos(gap);
         while one.take_due(now).is_some() {}
         while old.take_due(now).is_some() {}
-        let saved = Account::Bucket(old.bucket()).save(rate, now);
-        let bucket = saved.map(|saved| Account::restored(&saved, rate, now));
-        let Some(Account::Bucket(bucket)) = bucket.or(Some(Account::Bucket(Bucket::new()))) else {
-            panic!("a bucket");
-        };
-        let mut new = Queue::new(rate, bucket, now);
+        let mut new = Queue::new(rate, saved_and_restored(old.bucket(), rate, now), now);
         for ticket in before..before + after {
             prop_assert_eq!(departs(&mut new, ticket, now), departs(&mut one, ticket, now));
         }
@@ -156,7 +149,7 @@ proptest! {
     /// The two together are as slow as one, or slower once.
     #[test]
     fn a_late_departure_of_the_old_process_makes_no_request_too_fast(
-        rate in rates(),
+        rate in any_rate(),
         limit in limits(),
         before in prop::collection::vec(1..4_u32, 1..30),
         leaves in prop::collection::vec((any::<bool>(), 0..3_000_000_000_u64), 30),
@@ -167,7 +160,7 @@ proptest! {
             Delay::Never => limit.burst,
         };
         let limit = Limit { burst: 1_000, ..limit };
-        let costing = |cost: u32| Limit { cost: Cost::new(cost).unwrap(), ..limit };
+        let costing = |cost: u32| Limit { cost: self::cost(cost), ..limit };
         let mut old = Queue::new(rate, Bucket::new(), START);
         // Accepted requests, each with its charge and instant.
         let (mut passed, mut waiting) = (Vec::new(), Vec::new());
@@ -177,19 +170,14 @@ proptest! {
                 _ => waiting.push(number),
             }
         }
-        let at = START + Duration::from_millis(40);
+        let at = START + ms(40);
         let take = |old: &mut Queue<u32>, passed: &mut Vec<_>, until| {
             while let Some(departed) = old.take_due(until) {
                 passed.push((departed.due, departed.waiter, Some(departed.charge)));
             }
         };
         take(&mut old, &mut passed, at);
-        let saved = Account::Bucket(old.bucket()).save(rate, at);
-        let restored = saved.map(|saved| Account::restored(&saved, rate, at));
-        let bucket = match restored {
-            Some(Account::Bucket(bucket)) => bucket,
-            _ => Bucket::new(),
-        };
+        let bucket = saved_and_restored(old.bucket(), rate, at);
         // Some waiters disconnect, and an unused slot is given back.
         let mut now = at;
         let mut given_back = Vec::new();
@@ -203,7 +191,7 @@ proptest! {
                 given_back.push((due, cost));
             }
         }
-        take(&mut old, &mut passed, now + Duration::from_secs(1_000_000));
+        take(&mut old, &mut passed, now + secs(1_000_000));
         let mut new = Queue::new(rate, bucket, at);
         let mut now = at;
         let mut left: Vec<_> = passed.into_iter().map(|(due, cost, _)| (due, cost)).collect();
@@ -235,7 +223,7 @@ proptest! {
         ahead in any::<i128>(),
         counts in any::<(u32, u32)>(),
         ages in prop::collection::vec(any::<u64>(), 0..5),
-        rate in prop_oneof![rates(), Just(Rate::UNLIMITED), Just("0.000000001r/366d".parse().unwrap())],
+        from in prop_oneof![any_rate(), Just(Rate::UNLIMITED), Just(rate("0.000000001r/366d"))],
         limit in limits(),
     ) {
         let (previous, current) = counts;
@@ -246,27 +234,13 @@ proptest! {
             SavedAccount::SlidingWindowLog { ages },
             SavedAccount::SlidingWindowCounter { previous, current },
         ] {
-            if rate.is_unlimited() && saved.algorithm() != Algorithm::LeakyBucket {
+            if from.is_unlimited() && saved.algorithm() != Algorithm::LeakyBucket {
                 continue;
             }
-            let mut account = Account::restored(&saved, rate, START);
-            account.decide(rate, limit, START);
-            account.retune(rate, "10r/s".parse().unwrap(), START);
-            let _saved = account.save("10r/s".parse().unwrap(), START);
+            let mut account = Account::restored(&saved, from, START);
+            account.decide(from, limit, START);
+            account.retune(from, rate("10r/s"), START);
+            let _saved = account.save(rate("10r/s"), START);
         }
-    }
-}
-
-fn moved(verdict: Verdict, there: impl Fn(Moment) -> Moment) -> Verdict {
-    match verdict {
-        Verdict::Delay { until, excess } => Verdict::Delay {
-            until: there(until),
-            excess,
-        },
-        Verdict::Reject(refusal) => Verdict::Reject(crate::Refusal {
-            retry_at: there(refusal.retry_at),
-            ..refusal
-        }),
-        pass @ Verdict::Pass { .. } => pass,
     }
 }
