@@ -89,7 +89,8 @@ fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
     let names: Vec<_> = settings.zones.iter().map(|zone| &*zone.name).collect();
     let names = names.join(", ");
     let index = settings.zones.iter().position(|zone| zone.name == name);
-    let is_limited = |it: &Route| it.limits.iter().any(|limit| Some(limit.zone) == index);
+    let is_limited = |route: &Route| route.limits.iter().any(|limit| Some(limit.zone) == index);
+    // A running gateway may learn how much each request of a route costs. A log does not tell.
     if let Some(learned) = learned_costs(&settings, is_limited) {
         complain(format_args!(
             "{}: {learned} by a running gateway: here each request costs 1",

@@ -26,12 +26,13 @@ pub fn check(file: &Path, json: bool) -> ExitCode {
             ExitCode::FAILURE
         }
     };
+    // An invalid file fails the command, even if its problems could be printed as JSON.
     if is_valid { printed } else { ExitCode::FAILURE }
 }
 
 /// Returns the result of the check as JSON, for programs.
 fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem]) -> String {
-    let located = |problem: &Problem| {
+    let to_json = |problem: &Problem| {
         json!({
             "file": problem.file_of(file).display().to_string(),
             // A problem without a location is shown at line 1, column 1: programs need a location.
@@ -41,8 +42,8 @@ fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem])
         })
     };
     let [problems, warnings] =
-        [problems, warnings].map(|all| all.iter().map(located).collect::<Value>());
+        [problems, warnings].map(|list| list.iter().map(to_json).collect::<Value>());
     let file = file.display().to_string();
-    let found = json!({ "file": file, "valid": valid, "problems": problems, "warnings": warnings });
-    format!("{found:#}\n")
+    let json = json!({ "file": file, "valid": valid, "problems": problems, "warnings": warnings });
+    format!("{json:#}\n")
 }

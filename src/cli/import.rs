@@ -50,6 +50,7 @@ pub(super) fn translated(file: &Path) -> Option<String> {
     for note in import.notes.iter().take(max_notes) {
         complain(note);
     }
+    // Summary of the settings that were lost in the translation, after the number of notes.
     let loss = import.loss.map_or(String::new(), |it| format!(": {it}"));
     match import.notes.len() {
         0 => {}

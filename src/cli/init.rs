@@ -89,16 +89,16 @@ fn check(text: &str) -> Result<(), String> {
 
 /// Returns whether a file is an access log: one of its first lines is a request.
 fn is_log(file: &Path) -> io::Result<bool> {
-    let named =
+    let add_name =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
-    let metadata = fs::metadata(file).map_err(named)?;
+    let metadata = fs::metadata(file).map_err(add_name)?;
     if !metadata.is_file() {
         let why = io::Error::other("not a regular file, and init reads it twice");
-        return Err(named(why));
+        return Err(add_name(why));
     }
-    let input = File::open(file).map_err(named)?;
-    let mut trace = Trace::new(Box::new(input), None).map_err(named)?;
-    Ok(trace.first_time().map_err(named)?.is_some())
+    let input = File::open(file).map_err(add_name)?;
+    let mut trace = Trace::new(Box::new(input), None).map_err(add_name)?;
+    Ok(trace.first_time().map_err(add_name)?.is_some())
 }
 
 /// Translates an nginx.conf, and adds the admin port.

@@ -32,7 +32,8 @@ pub fn run(file: &Path) -> ExitCode {
     let served = actix_rt::System::new().block_on(async {
         tokio::select! {
             served = server::serve(loaded, tokens, gateway_sender) => served,
-            () = follow(gateway_receiver, &logging) => Ok(()),
+            // Never ends: the gateway runs until `serve` ends.
+            () = follow_level(gateway_receiver, &logging) => Ok(()),
         }
     });
     match served {
@@ -51,8 +52,8 @@ fn prepare(settings: &Settings) -> io::Result<(AdminTokens, Logging)> {
     Ok((tokens, Logging::start(&settings.log)?))
 }
 
-/// Sets the log level to the effective settings, each time they change.
-async fn follow(mut gateway: watch::Receiver<Option<Arc<Gateway>>>, logging: &Logging) {
+/// Sets the log level of the effective settings, each time they change. Never ends.
+async fn follow_level(mut gateway: watch::Receiver<Option<Arc<Gateway>>>, logging: &Logging) {
     while gateway.changed().await.is_ok() {
         if let Some(gateway) = gateway.borrow_and_update().as_ref() {
             logging.set_level(gateway.settings().log.level);

@@ -1,5 +1,20 @@
 //! The running gateway: listeners, limits, connections to origins, metrics, logs and status.
 //!
+//! Words that all modules use:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | zone | a limit of rate: its clients are told apart by a key, and each key has a bucket and a queue |
+//! | waiter | a request in the queue of a key or of a gate |
+//! | slot | the instant at which a waiter may depart |
+//! | origin | the servers behind the gateway that answer the requests of a route |
+//! | gate | the pace and the maximum number of all requests to one origin |
+//! | permit | the right to run one request at an origin or of a key, or to have one connection |
+//! | room | the waiting room of an origin: it lets a limited number of visitors in at once |
+//! | store | Redis, in which several gateways share zones, gates and rooms |
+//! | lease | a right from the store that holds for a limited time, such as some slots of a key |
+//! | gateway in force | settings with their zones, origins and routes; a reload replaces it |
+//!
 //! The modules, lowest layer first. A module uses only itself and the modules listed before it. One
 //! exception: the message types of `http` are below `gate` and `origin`. `tests/layers` checks the
 //! whole order.
@@ -7,7 +22,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
-//! | `base64_bytes` | bytes in the state file |
+//! | `base64_bytes` | bytes as text in the files that outlive the process |
 //! | [`overrides`] | values that an operator sets for a while, in place of the configured ones |
 //! | [`store`] | the decisions of `limit` made in Redis, for zones and gates that many gateways share |
 //! | [`observe`] | metrics, access log, log events |

@@ -31,11 +31,11 @@ impl<V> Override<V> {
     }
 }
 
-/// Values of a noun that can be overridden. The default overrides nothing.
+/// Values of a zone, a gate or a room that can be overridden. The default overrides nothing.
 pub trait Overridable: Default + PartialEq {
     /// Name of each value in metrics, and its text in the log; `None`: not overridden.
     ///
-    /// Each noun has three such values.
+    /// Zones, gates and rooms have three such values each.
     fn named(&self) -> [(&'static str, Option<String>); 3];
 
     /// Texts of the overridden values, such as `rate 20r/s` and `paused`.
@@ -49,6 +49,7 @@ pub trait Overridable: Default + PartialEq {
 pub(crate) fn overridden_names<V: Overridable>(
     overridden: Option<&Override<V>>,
 ) -> [(&'static str, u8); 3] {
-    let named = overridden.map_or_else(|| V::default().named(), |it| it.values.named());
+    // The default has the same names, and overrides none of the values.
+    let named = overridden.map_or_else(|| V::default().named(), |set| set.values.named());
     named.map(|(name, text)| (name, u8::from(text.is_some())))
 }

@@ -1,4 +1,7 @@
 //! Serves client connections on worker threads. `acceptor` accepts them.
+//!
+//! A *permit* of a connection is one of the `max_connections` that may be open at once. The
+//! *gateway* is the settings in force with their zones and origins; a reload replaces it.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,6 +69,7 @@ impl Accepting {
         }
         let max_connections = server.max_connections.get();
         let clients = descriptors::max_clients(max_connections, limit);
+        // `clients` is lower than `max_connections` if the system allows fewer.
         connections.allow(max_connections, clients);
         actix_rt::spawn(clock::follow_wall());
         let queue = KernelQueue::of_listeners(&listeners);
@@ -99,10 +103,11 @@ impl Accepting {
                 // A worker that panicked has ended too.
                 let _panicked = worker.join();
             }
+            // The receiver is dropped if the workers did not end in time.
             let _late = done.send(());
         });
         // A running DNS lookup may block a worker for long.
-        let _late = timeout(MAX_LAST_TASKS, ended).await;
+        let _ended_or_late = timeout(MAX_LAST_TASKS, ended).await;
     }
 }
 
@@ -132,6 +137,7 @@ async fn work(
     mut accepted: UnboundedReceiver<Accepted>,
     entries: Vec<ListenEntry>,
 ) {
+    // `hidden` is the number of failures since the last one that was logged.
     static FAILURES: Throttle = Throttle::new();
     while let Some(accepted) = accepted.recv().await {
         let Some(entry) = entries.get(accepted.listener) else {
@@ -170,7 +176,7 @@ struct NewConnection {
 struct ListenEntry {
     /// TLS of the address; `None`: no TLS.
     tls_server: Option<TlsServer>,
-    /// Description of any client at this address.
+    /// Description of a client as far as it is the same for all clients at this address.
     peer: Peer,
 }
 

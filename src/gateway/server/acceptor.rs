@@ -1,8 +1,9 @@
 //! Accepts client connections and hands them to the workers.
 //!
-//! This replaces the acceptor of actix-server (2.10), which does not report when it has paused, and
-//! which holds its sockets until the workers end. So at a stop, connections that the kernel had
-//! queued were reset.
+//! Each connection needs a *permit*: one of the `max_connections` that may be open at once.
+//!
+//! actix-server (2.10) has an acceptor, too. It does not report when it has paused. And it holds
+//! its sockets until the workers end: at a stop, connections in the kernel's queue would be reset.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -141,10 +142,12 @@ impl Dispatch {
             // Take the permit only after a client is waiting: then the last permit goes to a socket
             // that has a client.
             let Some(permit) = self.connections.permit().await else {
+                // The process is ending.
                 return pending().await;
             };
             match ready.try_io(|listener| self.accept_one(listener.get_ref(), permit)) {
-                Ok(Ok(is_accepted)) => is_failing &= !is_accepted,
+                // The failure of one connection says nothing of the next one.
+                Ok(Ok(is_accepted)) => is_failing = is_failing && !is_accepted,
                 Ok(Err(error)) => {
                     if lacks_descriptor(&error) {
                         DESCRIPTOR_WAITS.add(DescriptorWait::Client, 1);
@@ -179,10 +182,10 @@ impl Dispatch {
         match listener.accept() {
             Ok(stream) => self.hand_over(Accepted {
                 stream,
-                listener: listener.nth,
+                listener: listener.index,
                 permit,
             }),
-            Err(error) if is_of_one_connection(&error) => return Ok(false),
+            Err(error) if concerns_one_connection(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
         Ok(true)
@@ -209,7 +212,7 @@ fn register(listener: Listener) -> io::Result<AsyncFd<Listener>> {
 }
 
 /// Returns whether accept(2) failed because of one connection only: the next call may succeed.
-fn is_of_one_connection(error: &io::Error) -> bool {
+fn concerns_one_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(

@@ -1,4 +1,6 @@
 //! Number of client connections that the system's limit of file descriptors allows.
+//!
+//! Each connection, log file, timer and watched file of a process takes one descriptor.
 
 use std::{fs, io};
 
@@ -86,7 +88,7 @@ pub(super) fn max_clients(max_connections: usize, limit: Option<u64>) -> usize {
     }
     let reserved = open + RESERVED_FOR_GATEWAY + RESERVED_FOR_ORIGINS;
     let needed = (max_connections as u64).saturating_add(reserved);
-    // A user who kept the default may need fewer clients.
+    // Warns only below half of max_connections: a user who kept its default may need fewer clients.
     if clients < max_connections / 2 {
         tracing::warn!(clients, max_connections, limit, needed, "{FEWER_CLIENTS}");
     } else {
@@ -96,7 +98,7 @@ pub(super) fn max_clients(max_connections: usize, limit: Option<u64>) -> usize {
 }
 
 /// Returns why `max_connections` exceeds this process's hard limit; `None` if it does not.
-pub(super) fn too_many(max_connections: usize) -> Option<String> {
+pub(super) fn why_too_many(max_connections: usize) -> Option<String> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let clients = clients_within(limit, count_open().unwrap_or(ESTIMATED_OPEN));
     (clients < max_connections).then(|| {
@@ -108,7 +110,8 @@ pub(super) fn too_many(max_connections: usize) -> Option<String> {
 
 /// Returns the number of clients that fit beside `open` descriptors and the reserves; at least one.
 fn clients_within(limit: u64, open: u64) -> usize {
-    // Under a low limit, the reserves are only a part of it.
+    // Under a low limit, the reserves are smaller: at most an eighth of the limit for the gateway,
+    // and half of the rest for origins.
     let for_gateway = RESERVED_FOR_GATEWAY.min(limit / 8);
     let for_requests = limit.saturating_sub(open + for_gateway);
     let clients = for_requests - RESERVED_FOR_ORIGINS.min(for_requests / 2);

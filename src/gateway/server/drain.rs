@@ -1,4 +1,7 @@
 //! Stop of a gateway: no new connections, queues drain, state and logs are written.
+//!
+//! *Draining*: requests that wait depart at their rate. The rest is rejected after
+//! `shutdown_timeout`.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -19,7 +22,7 @@ use crate::time::clock;
 /// Time limit for clients to receive their last response after all waiters were rejected.
 const MAX_LAST_RESPONSES: Duration = Duration::from_secs(1);
 
-/// Time limit for zones and gates to give their leases back to Redis.
+/// Time limit for zones and gates to give back to Redis what they have leased from it, unused.
 const MAX_LAST_REFUNDS: Duration = Duration::from_secs(1);
 
 /// Minimum time that the disk gets for the last lines of the access log.
@@ -55,14 +58,14 @@ pub(super) async fn drain(
         }
         drop(gateway);
         reloader.end();
-        let left = shutdown_timeout.saturating_sub(clock::now().since(began));
-        let lost = access::finish(left.max(MIN_LAST_LINES)).await;
+        let time_left = shutdown_timeout.saturating_sub(clock::now().since(began));
+        let lost = access::finish(time_left.max(MIN_LAST_LINES)).await;
         log_lost(lost, "lines of the access log were not written in time");
     };
     let mut ending = pin!(ending);
     tokio::select! {
         () = &mut ending => return,
-        () = second_stop(signals, &stopping) => {}
+        () = wait_for_second_stop(signals, &stopping) => {}
     }
     in_haste.notify_one();
     tokio::select! {
@@ -91,8 +94,8 @@ async fn hand_over_and_drain(
         }
         drop(writing);
     };
-    // A worker has queues whose waiters are connected to other workers. So no worker ends before all
-    // connections have ended.
+    // A worker has queues whose waiters are connected to other workers. So no worker ends before
+    // all connections have ended.
     let draining = async {
         let shutdown_timeout = gateway.settings().server.shutdown_timeout;
         let connections = &accepting.connections;
@@ -116,13 +119,13 @@ fn log_lost(lost: usize, what: &str) {
 }
 
 /// Waits for the second signal to stop. Until then reopens the access log of `gateway` on request.
-async fn second_stop(signals: &mut Signals, gateway: &Weak<Gateway>) {
+async fn wait_for_second_stop(signals: &mut Signals, gateway: &Weak<Gateway>) {
     loop {
         match signals.next().await {
             SignalRequest::Stop => break,
             SignalRequest::Reload | SignalRequest::ReopenLogs => {
                 if let Some(gateway) = gateway.upgrade() {
-                    signals::reopen(&gateway);
+                    signals::reopen_access_log(&gateway);
                 }
             }
         }

@@ -28,7 +28,8 @@ pub(super) async fn watch(connections: ClientConnections, queue: KernelQueue) {
         ticks.tick().await;
         let was_blocked = connections.take_blocked();
         let waiting = was_blocked.then(|| queue.len()).flatten();
-        // The acceptor can also be blocked for a moment without a waiting client.
+        // The acceptor can also be blocked for a moment without a waiting client. If the number of
+        // waiting clients is unknown (`None`), being blocked counts.
         let is_full = was_blocked && waiting != Some(0);
         connections.note(is_full, waiting);
         if is_full && throttle.show(clock::now()).is_some() {
@@ -102,8 +103,9 @@ fn sum_queues(inodes: &mut Vec<u64>, table: impl BufRead) -> Option<usize> {
             continue;
         };
         inodes.swap_remove(found);
-        let (_, queue) = queues.split_once(':').unwrap_or_default();
-        waiting += usize::from_str_radix(queue, 16).ok()?;
+        // Of a listening socket, `rx_queue` is the number of connections that are not accepted yet.
+        let (_tx_queue, rx_queue) = queues.split_once(':').unwrap_or_default();
+        waiting += usize::from_str_radix(rx_queue, 16).ok()?;
     }
     Some(waiting)
 }
@@ -122,6 +124,7 @@ mod tests {
 
     #[test]
     fn the_queues_of_own_sockets_that_listen_are_summed() {
+        // Returns the number of waiting clients, and the inodes that were not found.
         let sum = |mut inodes: Vec<u64>| {
             let waiting = sum_queues(&mut inodes, TABLE.as_bytes()).unwrap();
             (waiting, inodes)

@@ -21,7 +21,7 @@ pub(super) struct Listener {
     socket: OwnedFd,
     is_tcp: bool,
     /// Index of its address in `listen`.
-    pub(super) nth: usize,
+    pub(super) index: usize,
     /// Whether the parent process passed the socket (`LISTEN_FDS`).
     ///
     /// Such a socket stays open when this process ends, for the next process.
@@ -46,11 +46,11 @@ impl Listener {
     pub(super) fn open_all(listen: &[Listen]) -> io::Result<Vec<Self>> {
         let mut inherited = inherit()?;
         let mut listeners = Vec::with_capacity(listen.len());
-        for (nth, Listen { address, .. }) in listen.iter().enumerate() {
+        for (index, Listen { address, .. }) in listen.iter().enumerate() {
             // The texts are compared, because they omit permissions, which do not matter here.
             let is_same = |bound: &ListenAddress| bound.to_string() == address.to_string();
             let found = inherited.iter().position(|(bound, _)| is_same(bound));
-            let socket = match found.map(|found| inherited.remove(found)) {
+            let socket = match found.map(|position| inherited.remove(position)) {
                 Some((_, socket)) => Ok(socket),
                 None => bind(address),
             };
@@ -60,7 +60,7 @@ impl Listener {
             listeners.push(Self {
                 socket,
                 is_tcp: matches!(address, ListenAddress::Tcp(_)),
-                nth,
+                index,
                 is_inherited: found.is_some(),
             });
         }
@@ -160,6 +160,7 @@ fn bind(address: &ListenAddress) -> io::Result<OwnedFd> {
     match address {
         ListenAddress::Tcp(address) => {
             let socket = TcpListener::bind(address)?;
+            // The socket listens already, with the standard library's shorter queue.
             rustix::net::listen(&socket, BACKLOG)?;
             Ok(socket.into())
         }

@@ -28,6 +28,7 @@ struct Found {
 }
 
 impl Found {
+    /// Adds a problem at `field`: an error, or else a warning.
     fn add(&mut self, is_error: bool, field: FileField, text: String) {
         let problems = if is_error {
             &mut self.errors
@@ -35,6 +36,13 @@ impl Found {
             &mut self.warnings
         };
         problems.push((field, text));
+    }
+
+    /// Adds a warning at `field` if a certificate is not valid, or expires soon.
+    fn warn_of_expiry(&mut self, validity: Option<Validity>, subject: &str, field: FileField) {
+        let warning = validity.and_then(|validity| validity.warning(unix_now()));
+        let warning = warning.map(|warning| (field, format!("{subject} {warning}")));
+        self.warnings.extend(warning);
     }
 }
 
@@ -58,8 +66,9 @@ pub fn load(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     {
         found.add(is_start, FileField::AccessLog, why.to_owned());
     }
-    // A start raises its limit, and logs the number of clients that fit.
-    if !is_start && let Some(why) = descriptors::too_many(settings.server.max_connections.get()) {
+    // A start does not need this warning: it raises its limit, and logs how many clients fit.
+    let max_connections = settings.server.max_connections.get();
+    if !is_start && let Some(why) = descriptors::why_too_many(max_connections) {
         found.add(false, FileField::MaxConnections, why);
     }
     if !found.errors.is_empty() {
@@ -81,11 +90,11 @@ fn check_certificates(server: &Server, is_start: bool, found: &mut Found) {
     for (index, pair) in pairs.iter().enumerate() {
         match Certificates::load(std::slice::from_ref(pair)) {
             Ok(certificates) => {
-                let warning = expiry_warning(certificates.first_validity(), "the certificate");
-                let warning = warning.map(|text| (FileField::Cert(index), text));
-                found.warnings.extend(warning);
+                let validity = certificates.first_validity();
+                found.warn_of_expiry(validity, "the certificate", FileField::Cert(index));
             }
             Err(error) => {
+                // The first file of a pair is the certificate, the second one its key.
                 let field = if error.is_second {
                     FileField::Key(index)
                 } else {
@@ -107,19 +116,20 @@ fn check_certificates(server: &Server, is_start: bool, found: &mut Found) {
 fn check_client_authorities(server: &Server, found: &mut Found) {
     let shared = server.tls.as_ref().and_then(|tls| tls.clients.as_ref());
     let of_addresses = server.listen.iter().enumerate();
-    let of_addresses = of_addresses.filter_map(|(nth, listen)| {
+    let of_addresses = of_addresses.filter_map(|(index, listen)| {
         let own = listen.client_auth.as_ref();
-        Some((Some(nth), own.filter(|_| own != shared)?))
+        Some((Some(index), own.filter(|_| own != shared)?))
     });
-    let all = shared.map(|auth| (None, auth)).into_iter();
-    for (listen_index, auth) in all.chain(of_addresses) {
+    // Index in `listen`; `None`: the authorities of `[server.tls]`.
+    let of_server = shared.map(|auth| (None, auth)).into_iter();
+    for (listen_index, auth) in of_server.chain(of_addresses) {
         match check_client_trust(auth) {
             Ok(validity) => {
-                let warning = expiry_warning(validity, "an authority of clients");
-                let warning = warning.map(|text| (FileField::ClientCa(listen_index), text));
-                found.warnings.extend(warning);
+                let field = FileField::ClientCa(listen_index);
+                found.warn_of_expiry(validity, "an authority of clients", field);
             }
             Err(error) => {
+                // The first file has the authorities, the second one the revoked certificates.
                 let field = if error.is_second {
                     FileField::ClientCrl(listen_index)
                 } else {
@@ -131,15 +141,9 @@ fn check_client_authorities(server: &Server, found: &mut Found) {
     }
 }
 
-/// Returns a warning about a certificate that is not valid for long.
-fn expiry_warning(validity: Option<Validity>, certificate: &str) -> Option<String> {
-    let warning = validity?.warning(unix_now())?;
-    Some(format!("{certificate} {warning}"))
-}
-
 /// Checks whether a log can be written at `path`.
 ///
-/// If only the service's user can know, it counts as possible.
+/// A folder that this user may not look into counts as possible: the service may run as another.
 fn check_log_path(path: &Path) -> Result<(), &'static str> {
     if path.is_dir() {
         return Err("this is a folder; name a file in it");

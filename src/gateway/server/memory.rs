@@ -12,9 +12,10 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Returns unused memory at a regular interval. Never ends.
 ///
-/// The allocator, mimalloc, returns memory that was free for a second, but only checks for it when a
-/// page becomes free. Version 3.1 may stop to check after the first time (`mi_arenas_try_purge`). It
-/// always checks when a thread ends that has allocated. So this starts a thread that only allocates.
+/// The allocator, mimalloc, returns memory that was free for a second. But it only checks for such
+/// memory when a page becomes free, and version 3.1 may no longer check at all after the first time
+/// (`mi_arenas_try_purge`). It always checks when a thread ends that has allocated. So this starts
+/// a thread that only allocates.
 pub(super) async fn give_back() -> Infallible {
     loop {
         sleep(INTERVAL).await;

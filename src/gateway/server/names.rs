@@ -1,4 +1,7 @@
-//! Regular DNS lookup of names whose addresses are separate servers.
+//! Regular DNS lookup of the names whose addresses are separate servers of an origin.
+//!
+//! `http/gateway` makes servers of the addresses. A name that is one server is looked up by
+//! `origin/dns`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -30,38 +30,40 @@ impl ServiceManager {
     }
 
     /// Notifies that the gateway serves with `settings`.
-    pub(super) fn ready(&self, settings: &Settings) {
+    pub(super) fn send_ready(&self, settings: &Settings) {
         let status = describe_addresses(&settings.server);
-        self.notify(&format!("READY=1\nSTATUS={status}"));
+        self.send(&format!("READY=1\nSTATUS={status}"));
     }
 
-    /// Notifies that the file is read again. [`Self::ready`] or [`Self::refused`] must follow.
-    pub(super) fn reloading(&self) {
-        self.notify(&format!(
+    /// Notifies that the file is read again. [`Self::send_ready`] or [`Self::send_refused`]
+    /// must follow.
+    pub(super) fn send_reloading(&self) {
+        self.send(&format!(
             "RELOADING=1\nMONOTONIC_USEC={}",
             clock::monotonic_nanos() / 1000
         ));
     }
 
     /// Notifies that the file has errors and the old settings stay in force.
-    pub(super) fn refused(&self) {
-        self.notify("READY=1\nSTATUS=The file has errors: the previous settings stay in force");
+    pub(super) fn send_refused(&self) {
+        self.send("READY=1\nSTATUS=The file has errors: the previous settings stay in force");
     }
 
     /// Notifies that the gateway stops within `limit` and the time for last responses.
-    pub(super) fn stopping(&self, limit: Duration) {
-        self.notify(&format!(
+    pub(super) fn send_stopping(&self, limit: Duration) {
+        self.send(&format!(
             "STOPPING=1\nSTATUS=Stopping: waiting requests depart at their rate for at most {limit:?}"
         ));
     }
 
-    /// Notifies that all threads respond. See [`Watchdog`](super::watchdog::Watchdog).
-    pub(super) fn alive(&self) {
-        self.notify("WATCHDOG=1");
+    /// Notifies that all threads respond, as the manager's watchdog requires. See
+    /// [`Watchdog`](super::watchdog::Watchdog).
+    pub(super) fn send_alive(&self) {
+        self.send("WATCHDOG=1");
     }
 
     /// Sends a message to the manager.
-    fn notify(&self, message: &str) {
+    fn send(&self, message: &str) {
         if let Some(socket) = &self.0 {
             // If a notification is lost, the manager acts on its absence.
             let _lost = socket.send(message.as_bytes());
@@ -98,7 +100,8 @@ fn describe_addresses(server: &Server) -> String {
 mod tests {
     use super::*;
 
-    fn received(manager: &UnixDatagram) -> String {
+    /// Receives a message as the service manager.
+    fn receive(manager: &UnixDatagram) -> String {
         let mut buffer = [0; 512];
         let length = manager.recv(&mut buffer).unwrap();
         String::from_utf8(buffer[..length].to_vec()).unwrap()
@@ -108,18 +111,18 @@ mod tests {
     fn a_socket_file_and_an_abstract_name_are_reached() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("notify");
-        let unnamed = format!("drip-test-{}", std::process::id());
-        let named = SocketAddr::from_abstract_name(&unnamed).unwrap();
+        let abstract_name = format!("drip-test-{}", std::process::id());
+        let abstract_address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         for (manager, name) in [
             (UnixDatagram::bind(&file).unwrap(), file.into_os_string()),
             (
-                UnixDatagram::bind_addr(&named).unwrap(),
-                format!("@{unnamed}").into(),
+                UnixDatagram::bind_addr(&abstract_address).unwrap(),
+                format!("@{abstract_name}").into(),
             ),
         ] {
             let socket = Some(connect(&name).unwrap());
-            ServiceManager(socket).alive();
-            assert_eq!(received(&manager), "WATCHDOG=1");
+            ServiceManager(socket).send_alive();
+            assert_eq!(receive(&manager), "WATCHDOG=1");
         }
         assert!(connect(OsStr::new("vsock:2:1")).is_err());
     }
@@ -127,8 +130,8 @@ mod tests {
     #[test]
     fn a_reload_notification_has_the_monotonic_time() {
         let (ours, manager) = UnixDatagram::pair().unwrap();
-        ServiceManager(Some(ours)).reloading();
-        let received = received(&manager);
+        ServiceManager(Some(ours)).send_reloading();
+        let received = receive(&manager);
         let time = received
             .strip_prefix("RELOADING=1\nMONOTONIC_USEC=")
             .unwrap();

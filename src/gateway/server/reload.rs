@@ -1,4 +1,7 @@
 //! Reload: a changed file is checked, and its gateway comes into force on all workers.
+//!
+//! A *gateway* is the settings of a file with their zones and origins. The first one is started
+//! here, too.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -29,7 +32,7 @@ fn log_warnings(settings: &Settings, file: &Path) {
     }
 }
 
-/// Logs that a plan lost most of its keys.
+/// Logs that a plan lost most of its keys. A plan is a list of keys with limits of their own.
 fn log_lost_keys(keys: &LostKeys) {
     let (zone, plan, file) = (&*keys.zone, &*keys.plan, keys.file.as_deref());
     let LostKeys { lost, had, .. } = keys;
@@ -60,7 +63,7 @@ pub(super) struct Reloader {
     ///
     /// A change to some settings waits for a restart.
     started_with: Settings,
-    /// Text that was read last; `None` after an error.
+    /// Text that was read last; `None` if the file could not be read.
     text: RefCell<Option<String>>,
     /// Last changes of the settings.
     history: History,
@@ -147,7 +150,8 @@ impl Reloader {
             Ok(Ok(settings)) => {
                 let named_by_broken = self.named_by_broken.take();
                 let by = match by {
-                    // The same text is read again because a file changed that it names.
+                    // The text has not changed: it is read because a file that it names has
+                    // changed.
                     ChangedBy::File if is_same_text => {
                         let named_before = match &named_by_broken[..] {
                             [] => &old.settings().named,
@@ -256,8 +260,8 @@ impl Reloader {
 fn changed_kind(before: &[NamedFile], now: &[NamedFile]) -> ChangedBy {
     let mut kinds = FileKind::WORDS.iter().map(|(_, kind)| *kind);
     let changed = kinds.find(|kind| {
-        let of_kind = |file: &&NamedFile| file.kind == *kind;
-        !before.iter().filter(of_kind).eq(now.iter().filter(of_kind))
+        let is_kind = |file: &&NamedFile| file.kind == *kind;
+        !before.iter().filter(is_kind).eq(now.iter().filter(is_kind))
     });
     changed.map_or(ChangedBy::File, ChangedBy::Named)
 }

@@ -1,4 +1,7 @@
 //! Task that calls the visitors of waiting rooms on time, and saves the rooms each second.
+//!
+//! A *waiting room* lets the visitors of an origin in one after the other: it calls them in their
+//! order. The file of the rooms is `state/rooms`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,7 +25,8 @@ pub(super) async fn keep(
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file: Option<RoomsFile>,
 ) -> Infallible {
-    // The first content is written when the rooms are restored.
+    // Content 1 of the file is written when the rooms are restored. Later contents count on from
+    // it.
     let (mut saved_at, mut content_number) = (clock::now(), 1);
     loop {
         let current = gateway.borrow().clone();

@@ -69,7 +69,7 @@ pub async fn serve(
     }
     let mut state_file = tokio::select! {
         state_file = StateFile::open(server.state.as_deref()) => state_file,
-        () = signals.stop() => {
+        () = signals.wait_for_stop() => {
             tracing::info!("stopped before the gateway listens");
             return Ok(());
         }
@@ -101,7 +101,7 @@ pub async fn serve(
         manager: &manager,
     };
     running.watcher.follow(running.reloader.other_files());
-    manager.ready(running.reloader.gateway().settings());
+    manager.send_ready(running.reloader.gateway().settings());
     tokio::select! {
         ended = running.until_drain(&is_accepting) => ended?,
         never = watchdog.notify_while_all_respond(&manager, &threads) => match never {},
@@ -153,7 +153,8 @@ impl Running<'_> {
         if stop_delay.is_zero() {
             return Ok(());
         }
-        self.manager.stopping(stop_delay + server.shutdown_timeout);
+        self.manager
+            .send_stopping(stop_delay + server.shutdown_timeout);
         drop(gateway);
         tracing::info!(
             ?stop_delay,
@@ -176,10 +177,10 @@ impl Running<'_> {
                         let read = self.watcher.read();
                         // A reload reopens the logs. A file with errors must not prevent that.
                         if !self.reload(read, ChangedBy::Signal) {
-                            signals::reopen(&self.reloader.gateway());
+                            signals::reopen_access_log(&self.reloader.gateway());
                         }
                     }
-                    SignalRequest::ReopenLogs => signals::reopen(&self.reloader.gateway()),
+                    SignalRequest::ReopenLogs => signals::reopen_access_log(&self.reloader.gateway()),
                     SignalRequest::Stop => return Ok(()),
                 },
                 changed = self.watcher.changed() => {
@@ -208,12 +209,12 @@ impl Running<'_> {
 
     /// Puts the read text into force. Returns whether it is in force.
     fn reload(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
-        self.manager.reloading();
+        self.manager.send_reloading();
         let is_in_force = self.reloader.reload(read, by);
         if is_in_force {
-            self.manager.ready(self.reloader.gateway().settings());
+            self.manager.send_ready(self.reloader.gateway().settings());
         } else {
-            self.manager.refused();
+            self.manager.send_refused();
         }
         is_in_force
     }
@@ -225,7 +226,7 @@ impl Running<'_> {
         // The file is no longer read. Closing the channel notifies the requesters of reloads.
         drop(self.orders);
         let shutdown_timeout = self.reloader.gateway().settings().server.shutdown_timeout;
-        self.manager.stopping(shutdown_timeout);
+        self.manager.send_stopping(shutdown_timeout);
         drain(self.reloader, self.accepting, state_file, &mut self.signals).await;
     }
 }

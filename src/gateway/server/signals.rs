@@ -48,7 +48,7 @@ impl Signals {
     }
 
     /// Waits for the next request to stop. Other signals stay for [`next`](Self::next).
-    pub(crate) async fn stop(&mut self) {
+    pub(crate) async fn wait_for_stop(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -73,7 +73,7 @@ impl Signals {
 /// Reopens the access log of `gateway`, so that a new file replaces a renamed one.
 ///
 /// If that fails, the lines go to the old file.
-pub(super) fn reopen(gateway: &Gateway) {
+pub(super) fn reopen_access_log(gateway: &Gateway) {
     let Some(log) = gateway.access_log() else {
         return;
     };

@@ -16,13 +16,14 @@ use crate::time::clock;
 use crate::zone::{Crash, Key};
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
-/// Number of clients of each key. More than pass at once, so that some always wait.
+/// Number of clients of each key. More requests than pass at once, so that some always wait.
 const CLIENTS: usize = 8;
-/// Number of panics of a key's actor.
+/// Number of times that the actor of a key, which holds its queue, is made to panic.
 const CRASHES: usize = 150;
 
-/// Starts an origin that answers each request at once and counts the requests.
-fn origin() -> (SocketAddr, Arc<AtomicUsize>) {
+/// Starts an origin that answers each request at once. Returns its address and its count of
+/// requests.
+fn start_origin() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let served = Arc::<AtomicUsize>::default();
@@ -32,7 +33,7 @@ fn origin() -> (SocketAddr, Arc<AtomicUsize>) {
             let counted = Arc::clone(&counted);
             thread::spawn(move || {
                 let mut reader = BufReader::new(&stream);
-                while head(&mut reader).is_some() {
+                while read_head(&mut reader).is_some() {
                     counted.fetch_add(1, Ordering::SeqCst);
                     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
                     if (&stream).write_all(answer).is_err() {
@@ -45,8 +46,8 @@ fn origin() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, served)
 }
 
-/// Reads the lines of a head; `None` at the end of the connection.
-fn head(reader: &mut impl BufRead) -> Option<Vec<String>> {
+/// Reads the lines of a message's head; `None` at the end of the connection.
+fn read_head(reader: &mut impl BufRead) -> Option<Vec<String>> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
@@ -60,23 +61,23 @@ fn head(reader: &mut impl BufRead) -> Option<Vec<String>> {
     }
 }
 
-/// A port that was free just now.
-fn free_port() -> SocketAddr {
+/// Finds an address with a port that is free now.
+fn find_free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
 }
 
-/// Responses to one client.
+/// Requests of a client and their responses.
 #[derive(Debug, Default)]
 struct Answers {
-    asked: usize,
+    sent: usize,
     passed: usize,
     /// 503 with Retry-After: an actor panicked.
     unavailable: usize,
 }
 
 /// Sends requests over one connection until `stop`. Each must get a response.
-fn ask(gateway: SocketAddr, key: &str, stop: &AtomicBool) -> Answers {
+fn send_requests(gateway: SocketAddr, key: &str, stop: &AtomicBool) -> Answers {
     let stream = TcpStream::connect(gateway).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
@@ -86,8 +87,8 @@ fn ask(gateway: SocketAddr, key: &str, stop: &AtomicBool) -> Answers {
     while !stop.load(Ordering::SeqCst) {
         let request = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Key: {key}\r\n\r\n");
         (&stream).write_all(request.as_bytes()).unwrap();
-        answers.asked += 1;
-        let lines = head(&mut reader).expect("every request is answered");
+        answers.sent += 1;
+        let lines = read_head(&mut reader).expect("every request is answered");
         let lines: Vec<String> = lines.iter().map(|line| line.to_ascii_lowercase()).collect();
         let length = lines
             .iter()
@@ -118,7 +119,8 @@ fn get(address: SocketAddr, path: &str) -> String {
     answer
 }
 
-fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+/// Waits at most 30 seconds until `look` returns a value. `what`: the expected event.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = clock::now();
     loop {
         if let Some(seen) = look() {
@@ -146,7 +148,7 @@ fn start(text: String) -> watch::Receiver<Option<Arc<Gateway>>> {
 }
 
 /// Reads the value of a metric's series.
-fn counted(admin: SocketAddr, series: &str) -> usize {
+fn read_counter(admin: SocketAddr, series: &str) -> usize {
     let metrics = get(admin, "/metrics");
     let mut lines = metrics.lines().filter_map(|line| line.strip_prefix(series));
     let value = lines.next().unwrap_or_else(|| panic!("no {series}"));
@@ -157,16 +159,16 @@ fn counted(admin: SocketAddr, series: &str) -> usize {
 fn actors_panic_under_load_and_every_request_is_answered() {
     const SUPERVISORS: &str = "drip_actor_restarts_total{kind=\"supervisor\"}";
     let _counted = crate::observe::metrics::count_alone();
-    let (origin, served) = origin();
-    let (listen, admin) = (free_port(), free_port());
+    let (origin, served) = start_origin();
+    let (listen, admin) = (find_free_address(), find_free_address());
     let gateway_receiver = start(format!(
         "[server]\nlisten = [\"{listen}\"]\nadmin = \"{admin}\"\nworkers = 2\n\
          [origins.a]\nservers = [\"http://{origin}\"]\n\
          [zones.z]\nkey = \"$http_x_key\"\nrate = \"100r/s\"\n\
          [[routes]]\npath = \"/\"\norigin = \"a\"\nlimits = [{{ zone = \"z\", burst = 50 }}]\n"
     ));
-    let gateway = within("the gateway starts", || gateway_receiver.borrow().clone());
-    within("it is ready", || {
+    let gateway = wait_for("the gateway starts", || gateway_receiver.borrow().clone());
+    wait_for("it is ready", || {
         TcpStream::connect(admin).ok()?;
         get(admin, "/readyz")
             .starts_with("HTTP/1.1 200")
@@ -178,7 +180,7 @@ fn actors_panic_under_load_and_every_request_is_answered() {
         .flat_map(|key| std::iter::repeat_n(*key, CLIENTS))
         .map(|key| {
             let stop = Arc::clone(&stop);
-            thread::spawn(move || ask(listen, key, &stop))
+            thread::spawn(move || send_requests(listen, key, &stop))
         })
         .collect();
     for crash in 0..CRASHES {
@@ -190,19 +192,19 @@ fn actors_panic_under_load_and_every_request_is_answered() {
         get(admin, "/readyz").starts_with("HTTP/1.1 200"),
         "keys that panic are no outage"
     );
-    let before = counted(admin, SUPERVISORS);
+    let before = read_counter(admin, SUPERVISORS);
     // One supervisor panics twice within seconds, so it pauses.
     for _ in 0..2 {
         let key = Key::from(KEYS[0].as_bytes());
         gateway.zone(0).crash(&key, Crash::Supervisor);
     }
-    let not_ready = within("it says that it is not ready", || {
+    let not_ready = wait_for("it says that it is not ready", || {
         let answer = get(admin, "/readyz");
         answer.starts_with("HTTP/1.1 503").then_some(answer)
     });
     let says_why = not_ready.contains("zone z has panicked several times");
     assert!(says_why, "{not_ready}");
-    within("it is ready again", || {
+    wait_for("it is ready again", || {
         get(admin, "/readyz")
             .starts_with("HTTP/1.1 200")
             .then_some(())
@@ -211,22 +213,22 @@ fn actors_panic_under_load_and_every_request_is_answered() {
     let mut all = Answers::default();
     for client in clients {
         let answers = client.join().expect("a client is answered to the end");
-        all.asked += answers.asked;
+        all.sent += answers.sent;
         all.passed += answers.passed;
         all.unavailable += answers.unavailable;
     }
-    assert_eq!(all.asked, all.passed + all.unavailable);
+    assert_eq!(all.sent, all.passed + all.unavailable);
     assert_eq!(served.load(Ordering::SeqCst), all.passed, "{all:?}");
     assert!(all.unavailable > 0 && all.passed > 0, "{all:?}");
     // A key may have been parked, or its supervisor new, at the time of a panic.
-    let keys = counted(admin, "drip_actor_restarts_total{kind=\"key\"}");
+    let keys = read_counter(admin, "drip_actor_restarts_total{kind=\"key\"}");
     assert!(keys >= CRASHES / 2, "{keys} of {CRASHES}");
-    assert_eq!(counted(admin, SUPERVISORS) - before, 2);
+    assert_eq!(read_counter(admin, SUPERVISORS) - before, 2);
     let rejected = "drip_zone_rejections_total{zone=\"z\",reason=\"restart\"}";
-    within("all rejections are counted", || {
-        (counted(admin, rejected) >= all.unavailable).then_some(())
+    wait_for("all rejections are counted", || {
+        (read_counter(admin, rejected) >= all.unavailable).then_some(())
     });
-    within("nothing is said to wait", || {
-        (counted(admin, "drip_zone_queue_depth{zone=\"z\"}") == 0).then_some(())
+    wait_for("no waiter is counted", || {
+        (read_counter(admin, "drip_zone_queue_depth{zone=\"z\"}") == 0).then_some(())
     });
 }

@@ -17,25 +17,26 @@ use crate::time::clock;
 ///
 /// Also starts the tasks that reload renewed certificates.
 pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>> {
-    let failed = |error: &dyn Display| io::Error::other(format!("server.tls: {error}"));
+    let explain = |error: &dyn Display| io::Error::other(format!("server.tls: {error}"));
     let Some(tls) = &server.tls else {
         return Ok(server.listen.iter().map(|_| None).collect());
     };
-    let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| failed(&error))?);
+    let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| explain(&error))?);
+    // The headline, the metrics and the log report when they expire.
     certificates.note();
     actix_rt::spawn(Arc::clone(&certificates).follow());
-    // Addresses with the same settings share a server.
+    // Addresses that check client certificates in the same way share a `TlsServer`.
     let mut started: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();
     let servers = server.listen.iter().map(|listen| {
         let clients = listen.client_auth.as_ref();
         if listen.service != ListenService::Tls {
             return Ok(None);
         }
-        if let Some((_, known)) = started.iter().find(|(known, _)| *known == clients) {
-            return Ok(Some(known.clone()));
+        if let Some((_, same)) = started.iter().find(|(auth, _)| *auth == clients) {
+            return Ok(Some(same.clone()));
         }
         let new = TlsServer::new(Arc::clone(&certificates), clients.cloned());
-        let new = new.map_err(|error| failed(&error))?;
+        let new = new.map_err(|error| explain(&error))?;
         actix_rt::spawn(new.clone().follow());
         started.push((clients, new.clone()));
         Ok(Some(new))
@@ -49,6 +50,7 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
 /// connection is logged at level `info`. Scans, and clients that disconnect or send other data, are
 /// logged at level `debug`.
 pub(super) fn log_failed_handshake(client: Option<SocketAddr>, error: &HandshakeError) {
+    // `hidden` is the number of such lines since the last one that was logged.
     static REFUSALS: Throttle = Throttle::new();
     static OTHERS: Throttle = Throttle::new();
     let reason = failure_reason(error);

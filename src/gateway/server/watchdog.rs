@@ -1,4 +1,6 @@
-//! Watchdog of a service manager: restarts a gateway whose threads no longer respond.
+//! Notifies the watchdog of a service manager, as long as all threads of the gateway respond.
+//!
+//! If the notifications stop, the manager restarts the gateway.
 
 use std::convert::Infallible;
 use std::env;
@@ -43,7 +45,7 @@ impl Watchdog {
                 );
                 return pending().await;
             }
-            manager.alive();
+            manager.send_alive();
         }
     }
 }

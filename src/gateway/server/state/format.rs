@@ -15,7 +15,7 @@ use crate::time::clock;
 
 /// Version of the format. Changes whenever an older or newer program would misread the lines.
 const VERSION: u32 = 1;
-/// Length of a header, in bytes: magic, version, length and checksum.
+/// Length of a header, in bytes: magic, version (4), length (16), checksum (8), separators.
 const HEADER: usize = STATE_MAGIC.len() + 4 + 1 + 16 + 1 + 8 + 1;
 /// Maximum length of all lines, in bytes: some ten million keys.
 const MAX_BYTES: u64 = 1 << 30;
@@ -26,7 +26,7 @@ pub(super) enum Unusable {
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
     #[error("it is not a state file")]
-    Other,
+    NotState,
     #[error("it has version {0}, and this program reads version {VERSION}")]
     Version(u32),
     #[error("it is cut short, or longer than it was written")]
@@ -41,7 +41,7 @@ pub(super) enum Unusable {
     Slow,
 }
 
-/// Formats the header of a file.
+/// Formats the header of a file. Its length has `HEADER` bytes for all values.
 fn header(length: u64, checksum: u32) -> String {
     format!("{STATE_MAGIC}{VERSION:04} {length:016x} {checksum:08x}\n")
 }
@@ -75,6 +75,7 @@ impl Writer {
         let mut new = tempfile::Builder::new();
         let new = new.prefix(&name).rand_bytes(0).tempfile_in(folder)?;
         let mut file = BufWriter::with_capacity(64 * 1024, new);
+        // Takes the space of the header, which `finish` writes.
         file.write_all(header(0, 0).as_bytes())?;
         Ok(Self {
             path: path.to_owned(),
@@ -138,7 +139,7 @@ impl Reader {
         let metadata = file.metadata()?;
         // A pipe would never end.
         if !metadata.is_file() {
-            return Err(Unusable::Other);
+            return Err(Unusable::NotState);
         }
         let mut file = BufReader::with_capacity(64 * 1024, file);
         let mut header = Vec::with_capacity(HEADER);
@@ -183,15 +184,16 @@ impl Reader {
 
 /// Parses the length and the checksum of a header.
 fn parse_header(bytes: &[u8]) -> Result<(u64, u32), Unusable> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Unusable::Other)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| Unusable::NotState)?;
+    // A file that was cut short within the magic is a state file, too.
     if !text.starts_with(STATE_MAGIC) && !STATE_MAGIC.starts_with(text) {
-        return Err(Unusable::Other);
+        return Err(Unusable::NotState);
     }
     let fields = text.get(STATE_MAGIC.len()..);
     let fields = fields.filter(|_| bytes.len() == HEADER);
     let mut fields = fields.ok_or(Unusable::Length)?.split_ascii_whitespace();
     let version = fields.next().and_then(|version| version.parse().ok());
-    let version = version.ok_or(Unusable::Other)?;
+    let version = version.ok_or(Unusable::NotState)?;
     if version != VERSION {
         return Err(Unusable::Version(version));
     }

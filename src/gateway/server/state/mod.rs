@@ -1,5 +1,7 @@
 //! State that outlives the process: levels and schedules, in a file for the next process.
 //!
+//! A *level* is how full the bucket of a key is. A *schedule* is the slots that are taken already.
+//!
 //! The file is written once, when the gateway stops: after the last request was accepted, while
 //! waiters still depart. The next process starts from it, so its first requests depart after these
 //! waiters. A lock beside the file shows that another process may still write it.

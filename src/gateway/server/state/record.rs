@@ -1,6 +1,7 @@
 //! Records of a state file: one line each, as JSON. `format` is the file around them.
 //!
-//! The records of zones and keys are in `zone/saved`, the state of a gate is in `gate/saved`.
+//! The records of zones and keys are in `zone/saved`, the state of a gate is in `gate/saved`. A
+//! gate bounds the pace of all requests to an origin.
 
 use std::fs;
 use std::time::Duration;
@@ -91,6 +92,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_wall_clock_counts_only_over_a_start_of_the_machine() {
+        // `boot`: id of the machine's start.
         let stamp = |wall, monotonic, boot: &str| Stamp {
             wall,
             monotonic,

@@ -1,4 +1,6 @@
-//! Restores the state that the previous process saved.
+//! Restores the state that the previous process saved: levels of keys, schedules of gates.
+//!
+//! `save` writes it. Zones that are no longer in the file, or have another key, are skipped.
 
 use std::path::Path;
 use std::time::Duration;
@@ -75,20 +77,22 @@ pub(super) fn log_ignored(path: &Path, why: &Unusable) {
 /// Restores the zones that still exist, as far as the state can be read by `deadline`.
 fn restore(mut saved: Reader, gateway: &Gateway, deadline: Moment) -> Result<Restored, Unusable> {
     let Some(Record::Written(stamp)) = saved.next()? else {
-        return Err(Unusable::Other);
+        return Err(Unusable::NotState);
     };
+    // When the state was saved, in this process's time.
     let (at, age) = stamp.instant_and_age().ok_or(Unusable::Future)?;
     let mut restored = Restored {
         age,
         ..Restored::default()
     };
     let mut batch: Option<Batch> = None;
-    // Name of a skipped zone, until its first key.
+    // Name of a zone whose keys are skipped. Its first key takes it: a zone without keys is not
+    // named.
     let mut skipped_zone: Option<String> = None;
     let mut keys_read = 0;
     while let Some(record) = saved.next()? {
         match record {
-            Record::Written(_) => return Err(Unusable::Other),
+            Record::Written(_) => return Err(Unusable::NotState),
             Record::Gate(gate) => restored.gates += usize::from(restore_gate(&gate, gateway, at)),
             Record::Zone(zone) => {
                 restored.keys += batch.map_or(0, Batch::finish);
@@ -144,7 +148,7 @@ struct Batch<'g> {
 }
 
 impl<'g> Batch<'g> {
-    /// Restores the budget of a zone for new keys, and begins its keys.
+    /// Restores how many new keys a zone may take, and begins its keys.
     ///
     /// Returns `None` if the zone no longer exists.
     fn begin(record: &ZoneRecord, gateway: &'g Gateway, at: Moment) -> Option<Self> {

@@ -1,7 +1,8 @@
 //! File of the waiting rooms, beside the state file.
 //!
-//! It is written each second in which a room changes, so that a killed process forgets no visitor's
-//! position. Numbers are reserved in the file before they are drawn.
+//! A visitor draws a number in a room, and is called when all lower numbers were. The file is
+//! written each second in which a room changes, so that a killed process forgets no visitor's
+//! position. Numbers are reserved in the file before they are drawn, so that none is drawn twice.
 
 use std::fs;
 use std::io::{self, Write};
@@ -26,8 +27,16 @@ const MAX_SIZE: u64 = 256 << 20;
 pub(in crate::server) struct RoomsFile {
     /// Path of the file.
     path: PathBuf,
-    /// Number of the newest written content, and its checksum.
-    written: Arc<Mutex<(u64, u32)>>,
+    /// Newest written content. Clones share it.
+    written: Arc<Mutex<Written>>,
+}
+
+/// Content that was written; the default: none yet.
+#[derive(Debug, Default)]
+struct Written {
+    /// Number of the content, from 1. A later content has a higher number.
+    number: u64,
+    checksum: u32,
 }
 
 /// Content of the file.
@@ -91,9 +100,9 @@ impl RoomsFile {
 
     /// Writes the rooms of `gateway`, and logs if that fails.
     ///
-    /// `reserved`: count of numbers to reserve. `nth`: number of this content.
-    fn write(&self, gateway: &Gateway, reserved: u64, nth: u64) {
-        if let Err(error) = self.try_write(gateway, reserved, nth) {
+    /// `reserved`: count of numbers to reserve. `number`: number of this content.
+    fn write(&self, gateway: &Gateway, reserved: u64, number: u64) {
+        if let Err(error) = self.try_write(gateway, reserved, number) {
             tracing::error!(
                 file = %self.path.display(),
                 %error,
@@ -103,14 +112,14 @@ impl RoomsFile {
     }
 
     /// Writes the rooms of `gateway`. Then the reserved numbers may be drawn.
-    fn try_write(&self, gateway: &Gateway, reserved: u64, nth: u64) -> io::Result<()> {
+    fn try_write(&self, gateway: &Gateway, reserved: u64, number: u64) -> io::Result<()> {
         let now = clock::now();
         let rooms = gateway.rooms();
         let (rooms, saved): (Vec<_>, Vec<_>) = rooms
             .filter_map(|room| Some((room, room.save(reserved, now)?)))
             .unzip();
         let content = Content { rooms: saved };
-        self.write_content(&content, nth)?;
+        self.write_content(&content, number)?;
         if reserved > 0 {
             for (room, saved) in rooms.iter().zip(&content.rooms) {
                 room.reserve(saved.room.reserved);
@@ -120,12 +129,12 @@ impl RoomsFile {
     }
 
     /// Writes a content, unless a newer one is written.
-    fn write_content(&self, content: &Content, nth: u64) -> io::Result<()> {
+    fn write_content(&self, content: &Content, number: u64) -> io::Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let text = serde_json::to_vec(content)?;
         let checksum = crc32fast::hash(&text);
-        let (newest, written_checksum) = *written;
-        if newest >= nth || (newest > 0 && written_checksum == checksum) {
+        let is_same = written.number > 0 && written.checksum == checksum;
+        if written.number >= number || is_same {
             return Ok(());
         }
         // Rooms that were removed from the configuration are forgotten: no visitor waits in them.
@@ -137,7 +146,7 @@ impl RoomsFile {
         let mut file = NamedTempFile::new_in(folder)?;
         file.write_all(&text)?;
         file.persist(&self.path)?;
-        *written = (nth, checksum);
+        *written = Written { number, checksum };
         Ok(())
     }
 
@@ -146,13 +155,14 @@ impl RoomsFile {
     /// The next process continues right after the last number.
     pub(super) fn finish(&self, gateway: &Gateway) {
         gateway.rooms().for_each(|room| room.hand_over());
+        // The highest number: no other content may replace the last one.
         self.write(gateway, 0, u64::MAX);
     }
 
     /// Writes the rooms on a thread that may wait for the disk.
-    pub(in crate::server) async fn save(&self, gateway: &Arc<Gateway>, nth: u64) {
+    pub(in crate::server) async fn save(&self, gateway: &Arc<Gateway>, number: u64) {
         let (file, gateway) = (self.clone(), Arc::clone(gateway));
-        let write = move || file.write(&gateway, RESERVED, nth);
+        let write = move || file.write(&gateway, RESERVED, number);
         let _stopped = tokio::task::spawn_blocking(write).await;
     }
 
@@ -183,17 +193,17 @@ fn read(path: &Path) -> io::Result<Option<Content>> {
 mod tests {
     use super::*;
 
-    /// Format of the file, which the next version of the gateway reads as well.
-    const FORM: &str = r#"{"rooms":[{"origin":"shop","life":18446744073709551615,"secret":"CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=","drawn":100,"reserved":200,"called":50,"emptied":3,"is_open":true,"next_call":5000,"gaps":[[7,9]],"lotteries":[[1,5,[1,2,3,4,5,6]]],"sessions":[[4,1500]],"calls":[[49,1000,9000]]}]}"#;
+    /// A file with one room and all fields. The next version of the gateway must read it as well.
+    const FILE: &str = r#"{"rooms":[{"origin":"shop","life":18446744073709551615,"secret":"CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk=","drawn":100,"reserved":200,"called":50,"emptied":3,"is_open":true,"next_call":5000,"gaps":[[7,9]],"lotteries":[[1,5,[1,2,3,4,5,6]]],"sessions":[[4,1500]],"calls":[[49,1000,9000]]}]}"#;
 
     #[test]
     fn a_room_is_read_as_it_was_written_and_an_older_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = RoomsFile::beside(&folder.path().join("drip.state"));
         assert!(read(&file.path).unwrap().is_none());
-        let content: Content = serde_json::from_str(FORM).unwrap();
+        let content: Content = serde_json::from_str(FILE).unwrap();
         file.write_content(&content, 2).unwrap();
-        assert_eq!(fs::read_to_string(&file.path).unwrap(), FORM);
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), FILE);
         let older = Content { rooms: Vec::new() };
         file.write_content(&older, 1).unwrap();
         assert!(read(&file.path).unwrap() == Some(content));

@@ -1,4 +1,7 @@
 //! Writes the state for the next process when the gateway stops.
+//!
+//! A request that waits in zones has a slot in each of them, and joins the gate of its origin after
+//! its last slot. A ticket tells such a request from others. `restore` reads what is written here.
 
 use std::collections::HashMap;
 use std::io;
@@ -123,6 +126,8 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
 fn write(path: &Path, mut parts: mpsc::Receiver<Part>) -> io::Result<Saved> {
     let mut writer = Writer::begin(path)?;
     let mut saved = Saved::default();
+    // If the channel is closed before the end of the state, `save` has been cancelled: it took too
+    // long.
     while let Some(records) = parts.blocking_recv().ok_or(io::ErrorKind::TimedOut)? {
         for record in records {
             match &record {
@@ -203,7 +208,7 @@ mod tests {
         let dues = |gate| {
             let mut dues: Vec<_> = arrivals.0[&onward(gate)]
                 .iter()
-                .map(|it| it.due.as_nanos())
+                .map(|request| request.due.as_nanos())
                 .collect();
             dues.sort_unstable();
             dues

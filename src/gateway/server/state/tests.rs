@@ -13,7 +13,7 @@ use super::record::{Record, Stamp};
 use crate::time::clock;
 use crate::zone::{KeyRecord, SavedKey};
 
-fn key(bytes: &[u8], rate: &str, account: Option<SavedAccount>) -> SavedKey {
+fn saved_key(bytes: &[u8], rate: &str, account: Option<SavedAccount>) -> SavedKey {
     SavedKey {
         key: bytes.into(),
         rate: rate.parse().unwrap(),
@@ -25,15 +25,16 @@ fn zone_rate() -> Rate {
     "10r/s".parse().unwrap()
 }
 
+fn key_record(key: SavedKey) -> Record {
+    Record::Key(KeyRecord::new(key, zone_rate()))
+}
+
 fn records() -> Vec<Record> {
     let bucket = SavedAccount::LeakyBucket { ahead: 1_234 };
     vec![
         Record::Written(Stamp::now()),
-        Record::Key(KeyRecord::new(
-            key(b"a", "10r/s", Some(bucket)),
-            zone_rate(),
-        )),
-        Record::Key(KeyRecord::new(key(b"\xff\n", "5r/d", None), zone_rate())),
+        key_record(saved_key(b"a", "10r/s", Some(bucket))),
+        key_record(saved_key(b"\xff\n", "5r/d", None)),
     ]
 }
 
@@ -52,12 +53,12 @@ fn folder_and_path() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn later() -> Moment {
+fn far_deadline() -> Moment {
     clock::now() + std::time::Duration::from_secs(600)
 }
 
 fn read(path: &Path) -> Result<Vec<Record>, Unusable> {
-    let mut reader = Reader::open(path, later())?.expect("a file");
+    let mut reader = Reader::open(path, far_deadline())?.expect("a file");
     let mut records = Vec::new();
     while let Some(record) = reader.next()? {
         records.push(record);
@@ -68,7 +69,7 @@ fn read(path: &Path) -> Result<Vec<Record>, Unusable> {
 #[test]
 fn a_written_state_is_read_back_and_readable_by_this_user_only() {
     let (folder, path) = folder_and_path();
-    assert!(Reader::open(&path, later()).unwrap().is_none());
+    assert!(Reader::open(&path, far_deadline()).unwrap().is_none());
     let records = records();
     for _twice in 0..2 {
         write(&path, &records);
@@ -89,6 +90,7 @@ const GATES: [&str; 2] = [
 fn the_state_file_format_of_a_gate_is_stable() {
     let [whole, short] = GATES.map(|form| serde_json::from_str::<Record>(form).unwrap());
     assert_eq!(serde_json::to_string(&whole).unwrap(), GATES[0]);
+    // Earlier versions wrote `places`.
     let earlier = GATES[0].replace("permits", "places");
     assert_eq!(serde_json::from_str::<Record>(&earlier).unwrap(), whole);
     assert!(matches!(short, Record::Gate(gate) if gate.saved.backoff.is_none()));
@@ -124,15 +126,15 @@ fn a_file_with_any_other_byte_or_length_is_ignored() {
     write(&path, &records());
     let whole = fs::read(&path).unwrap();
     assert!(read(&path).is_ok());
-    for at in 0..whole.len() {
+    for position in 0..whole.len() {
         for flip in [1, 0x20, 0x80, 0xff] {
             let mut broken = whole.clone();
-            broken[at] ^= flip;
+            broken[position] ^= flip;
             fs::write(&path, &broken).unwrap();
-            assert!(read(&path).is_err(), "byte {at} ^ {flip}");
+            assert!(read(&path).is_err(), "byte {position} ^ {flip}");
         }
-        fs::write(&path, &whole[..at]).unwrap();
-        assert!(read(&path).is_err(), "{at} bytes");
+        fs::write(&path, &whole[..position]).unwrap();
+        assert!(read(&path).is_err(), "{position} bytes");
     }
     fs::write(&path, [&whole[..], b"\n"].concat()).unwrap();
     assert!(matches!(read(&path), Err(Unusable::Length)));
@@ -164,8 +166,8 @@ fn another_version_or_format_of_a_state_file_is_an_error() {
     }
     let huge = format!("drip-state 0001 {:016x} 00000000\n", u64::MAX);
     assert_eq!(why(&huge), "it is cut short, or longer than it was written");
-    assert!(Reader::open(folder.path(), later()).is_err());
-    assert!(Reader::open(Path::new("/dev/null"), later()).is_err());
+    assert!(Reader::open(folder.path(), far_deadline()).is_err());
+    assert!(Reader::open(Path::new("/dev/null"), far_deadline()).is_err());
 }
 
 #[tokio::test]
@@ -199,8 +201,7 @@ fn accounts() -> impl Strategy<Value = Option<SavedAccount>> {
 #[test]
 fn a_key_whose_rate_cannot_be_read_is_skipped_alone() {
     for (rate, is_kept) in [("5r/s", true), ("none", true), ("5r/fortnight", false)] {
-        let saved = key(b"a", "5r/s", None);
-        let line = serde_json::to_string(&Record::Key(KeyRecord::new(saved, zone_rate())));
+        let line = serde_json::to_string(&key_record(saved_key(b"a", "5r/s", None)));
         let line = line.unwrap().replace("5r/s", rate);
         let Record::Key(record) = serde_json::from_str(&line).unwrap() else {
             panic!("{line}");
@@ -218,9 +219,8 @@ proptest! {
         rate in prop::sample::select(vec!["10r/s", "0.000000001r/366d", "7r/250ms", "3.5r/m"]),
         account in accounts(),
     ) {
-        let saved = key(&bytes, rate, account);
-        let line = serde_json::to_string(&Record::Key(KeyRecord::new(saved.clone(), zone_rate())));
-        let line = line.unwrap();
+        let saved = saved_key(&bytes, rate, account);
+        let line = serde_json::to_string(&key_record(saved.clone())).unwrap();
         let Record::Key(record) = serde_json::from_str(&line).unwrap() else {
             panic!("{line}");
         };
