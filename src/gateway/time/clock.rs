@@ -1,7 +1,8 @@
 //! Clock of the gateway: the only module that reads the system's time.
 //!
-//! Two more modules read tokio's clock, which tests pause: `origin/dns.rs` for the age of DNS
-//! answers, and `config/watch` for the time since the last change of the watched file.
+//! A `Moment` is an instant in nanoseconds since the Unix epoch. Two more modules read tokio's
+//! clock, which tests pause: `origin/dns.rs` for the age of DNS answers, and `config/watch` for the
+//! time since the last change of the watched file.
 
 use std::fs;
 use std::path::Path;
@@ -63,10 +64,10 @@ pub fn wall() -> Moment {
     Moment::default() + wall
 }
 
-/// Interval between comparisons of both clocks.
+/// Interval between comparisons of the monotonic clock and the wall clock.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Lower bound of a step in nanoseconds.
+/// Smallest difference that is a step of the wall clock, in nanoseconds.
 ///
 /// Both clocks are read one after the other, so smaller differences are no steps.
 const MIN_STEP: u64 = 50_000_000;
@@ -74,7 +75,7 @@ const MIN_STEP: u64 = 50_000_000;
 /// Nanoseconds by which the wall clock has stepped ahead since the process started.
 static STEPPED: AtomicI64 = AtomicI64::new(0);
 
-/// Returns by how many nanoseconds the wall clock is ahead of instants: 0 until it steps.
+/// Returns by how many nanoseconds the wall clock is ahead of [`now`]: 0 until it steps.
 pub fn stepped() -> i64 {
     #[cfg(test)]
     if let Some(stepped) = simulated::stepped() {
@@ -143,12 +144,11 @@ mod tests {
 
     #[test]
     fn a_step_of_the_wall_clock_is_followed_and_a_slow_reading_is_none() {
-        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+        let at_second = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         let two_hours = 7_200_000_000_000;
-        assert_eq!(nanos_ahead(at(8200), at(1000)), two_hours);
-        assert_eq!(nanos_ahead(at(1000), at(8200)), -two_hours);
-        assert!(is_step(0, two_hours));
-        assert!(is_step(two_hours, 0));
+        assert_eq!(nanos_ahead(at_second(8200), at_second(1000)), two_hours);
+        assert_eq!(nanos_ahead(at_second(1000), at_second(8200)), -two_hours);
+        assert!(is_step(0, two_hours) && is_step(two_hours, 0));
         assert!(!is_step(two_hours, two_hours + 1_000_000));
         assert!(!is_step(0, -49_999_999));
     }

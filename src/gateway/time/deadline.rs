@@ -1,4 +1,5 @@
-//! Deadlines that usually move before they expire. Resolution: the tick of the kernel.
+//! Deadlines that usually move before they expire. Resolution: the tick of the kernel, 10 ms at
+//! most.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,12 +12,13 @@ use crate::time::clock;
 
 /// Deadline that is cheap to set and move.
 ///
-/// When the deadline moves later, the runtime's timer stays as it is. When it fires, too early, it is
-/// set again.
+/// When the deadline moves later, the runtime's timer stays as it is. When it fires, too early, it
+/// is set again.
 pub struct Deadline {
-    /// Instant of the deadline; [`NEVER`] if none is set. Smaller than an `Option`: a connection has
-    /// several deadlines.
-    at: Moment,
+    /// Instant of the deadline; [`NEVER`] if none is set.
+    ///
+    /// An `Option` would be larger, and a connection has several deadlines.
+    due: Moment,
     /// Timer of the runtime, and the instant that it is set for.
     timer: Option<(Moment, Pin<Box<Sleep>>)>,
 }
@@ -27,7 +29,7 @@ const NEVER: Moment = Moment::from_nanos(u64::MAX);
 impl Default for Deadline {
     fn default() -> Self {
         Self {
-            at: NEVER,
+            due: NEVER,
             timer: None,
         }
     }
@@ -37,33 +39,33 @@ impl Deadline {
     /// Sets the deadline, unless one is set.
     pub fn start(&mut self, span: Duration) {
         if !self.is_running() {
-            self.at = clock::coarse_now() + span;
+            self.due = clock::coarse_now() + span;
         }
     }
 
     /// Sets the deadline, or moves it.
-    pub fn set(&mut self, at: Moment) {
-        self.at = at;
+    pub fn set(&mut self, due: Moment) {
+        self.due = due;
     }
 
     /// Sets the deadline, or moves it earlier. Never moves it later.
-    pub fn set_earlier(&mut self, at: Moment) {
-        self.at = self.at.min(at);
+    pub fn set_earlier(&mut self, due: Moment) {
+        self.due = self.due.min(due);
     }
 
     /// Removes the deadline.
     pub fn stop(&mut self) {
-        self.at = NEVER;
+        self.due = NEVER;
     }
 
     /// Returns whether a deadline is set.
     pub fn is_running(&self) -> bool {
-        self.at != NEVER
+        self.due != NEVER
     }
 
     /// Returns the time left at the kernel's last tick; very long if no deadline is set.
     pub fn left(&self) -> Duration {
-        self.at.since(clock::coarse_now())
+        self.due.since(clock::coarse_now())
     }
 
     /// Returns ready once the deadline has passed. If none is set, never wakes the task.
@@ -71,10 +73,12 @@ impl Deadline {
         if !self.is_running() {
             return Poll::Pending;
         }
-        let deadline = self.at;
+        let deadline = self.due;
         loop {
             match &mut self.timer {
-                Some((at, sleep)) if *at <= deadline => {
+                // A timer that fires before the deadline was set for an earlier one: it is set
+                // again.
+                Some((fires_at, sleep)) if *fires_at <= deadline => {
                     if sleep.as_mut().poll(cx).is_pending() {
                         return Poll::Pending;
                     }

@@ -1,4 +1,6 @@
-//! Lag of a client behind the minimum rate at which a body has to move.
+//! Lag of a client behind the minimum rate at which it must send or receive a body.
+//!
+//! A client that lags too much is disconnected, so that slow clients cannot hold all connections.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -22,8 +24,8 @@ pub struct Floor {
 
 /// Time spent waiting for a client, minus the time that its bytes take at the minimum rate.
 ///
-/// Never below zero: a fast start is no credit for a slow rest. Only time counts in which the gateway
-/// waits for the client, so nothing else has to be remembered between two waits.
+/// Never below zero: a fast start is no credit for a slow rest. Only time counts in which the
+/// gateway waits for the client, so nothing else has to be remembered between two waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     nanos: u64,
@@ -53,12 +55,13 @@ impl Lag {
 
     /// Records that the client moved `bytes`. If it moved any, this ends the wait for it.
     ///
-    /// The clock is read only if the client lags or there was a wait.
+    /// `waiting`: deadline of the wait, which [`Lag::poll_too_slow`] starts. The clock is read only
+    /// if the client lags or there was a wait.
     pub fn moved(&mut self, waiting: &mut Deadline, bytes: u64, floor: Floor) {
         if bytes == 0 || (self.nanos == 0 && !waiting.is_running()) {
             return;
         }
-        // Without a wait, `waiting` has a very long time left.
+        // Without a wait, `waiting` has a very long time left, so `waited` is 0.
         let waited = self.time_left(floor).saturating_sub(waiting.left());
         waiting.stop();
         *self = self.after(waited, bytes, floor);
@@ -94,45 +97,31 @@ mod tests {
     /// Returns the seconds left after each wait. A wait is its seconds and the bytes that end it.
     fn left_after(floor: Floor, waits: &[(u64, u64)]) -> Vec<u64> {
         let mut lag = Lag::default();
-        let each = waits.iter().map(|(waited, bytes)| {
+        let left = waits.iter().map(|(waited, bytes)| {
             lag = lag.after(Duration::from_secs(*waited), *bytes, floor);
             lag.time_left(floor).as_secs()
         });
-        each.collect()
+        left.collect()
     }
 
     #[test]
     fn a_byte_reduces_the_lag_by_its_time_at_the_rate() {
         let at_250 = floor(30, 250);
-        assert_eq!(left_after(at_250, &[(10, 250)]), [21]);
-        assert_eq!(left_after(at_250, &[(10, 250), (20, 250)]), [21, 2]);
-        assert_eq!(left_after(at_250, &[(10, 2500)]), [30]);
-        assert_eq!(left_after(at_250, &[(29, 1), (0, 500)]), [1, 3]);
-    }
-
-    #[test]
-    fn a_fast_start_is_no_credit() {
-        let found = left_after(floor(30, 250), &[(0, 1 << 40), (30, 0)]);
-        assert_eq!(found, [30, 0]);
-    }
-
-    #[test]
-    fn a_pause_is_bounded() {
-        let floor = Floor {
-            pause: Duration::from_secs(7),
-            ..floor(30, 250)
-        };
-        assert_eq!(left_after(floor, &[(0, 1), (25, 1)]), [7, 5]);
-    }
-
-    #[test]
-    fn without_a_rate_any_byte_will_do() {
+        let left = |waits| left_after(at_250, waits);
+        assert_eq!(left(&[(10, 250)]), [21]);
+        assert_eq!(left(&[(10, 250), (20, 250)]), [21, 2]);
+        assert_eq!(left(&[(10, 2500)]), [30]);
+        assert_eq!(left(&[(29, 1), (0, 500)]), [1, 3]);
+        // A fast start is no credit.
+        assert_eq!(left(&[(0, 1 << 40), (30, 0)]), [30, 0]);
+        // A wait that is noticed too late counts as one span.
+        assert_eq!(left(&[(1_000, 2500)]), [10]);
+        // Without a rate, any byte clears the lag.
         assert_eq!(left_after(floor(30, 0), &[(29, 1), (29, 1)]), [30, 30]);
-    }
-
-    #[test]
-    fn a_wait_noticed_too_late_counts_as_one_span() {
-        assert_eq!(left_after(floor(30, 250), &[(1_000, 2500)]), [10]);
+        // A pause is bounded, too.
+        let pause = Duration::from_secs(7);
+        let short_pause = Floor { pause, ..at_250 };
+        assert_eq!(left_after(short_pause, &[(0, 1), (25, 1)]), [7, 5]);
     }
 
     proptest! {
@@ -141,6 +130,7 @@ mod tests {
         #[test]
         fn a_client_that_keeps_the_rate_is_never_too_slow(
             rate in 1_u32..1 << 20,
+            // Microseconds of each wait, and the bytes beyond those that the rate requires.
             waits in prop::collection::vec((0_u64..30_000_000, 0_u64..1000), 1..50),
         ) {
             let floor = floor(30, rate);
@@ -156,8 +146,9 @@ mod tests {
         #[test]
         fn a_client_that_is_not_too_slow_kept_the_rate_except_for_one_span(
             rate in 1_u32..10_000,
+            // Milliseconds of each wait, and the bytes that end it.
             waits in prop::collection::vec((0_u64..40_000, 0_u64..100_000), 1..80),
-            from in 0_usize..80,
+            first_counted in 0_usize..80,
         ) {
             let floor = floor(30, rate);
             let (mut lag, mut time, mut moved) = (Lag::default(), 0, 0);
@@ -168,11 +159,11 @@ mod tests {
                     break;
                 }
                 lag = lag.after(waited, bytes, floor);
-                if nth >= from {
+                if nth >= first_counted {
                     time += millis;
                     moved += bytes;
-                    let worth = moved * u64::from(floor.byte_nanos) / 1_000_000;
-                    prop_assert!(time <= 30_000 + worth + 1, "{time} ms for {moved} bytes");
+                    let millis_of_bytes = moved * u64::from(floor.byte_nanos) / 1_000_000;
+                    prop_assert!(time <= 30_000 + millis_of_bytes + 1, "{time} ms for {moved} bytes");
                 }
             }
         }

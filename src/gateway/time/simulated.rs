@@ -1,4 +1,4 @@
-//! Clocks of tests: of a gateway in a simulation, and of a pacer.
+//! Clocks of tests: of a gateway in a simulation, and of a pacer (a worker's precise timer).
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -36,7 +36,9 @@ impl TestClock {
 }
 
 thread_local! {
+    /// Nanoseconds by which the wall clock has stepped ahead; `None`: no test has set a step.
     static STEPPED: Cell<Option<i64>> = const { Cell::new(None) };
+    /// Clock of the simulated gateway whose tasks this thread runs.
     static HERE: RefCell<Option<Rc<dyn SimulatedTime>>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,7 @@
-//! Alarms of a pacer, which actors set to the instant of their next departure.
+//! Alarms of a pacer, which actors set to the instant at which their next waiter departs.
+//!
+//! The pacer keeps *reminders* in a heap: instants at which it checks an alarm. An alarm that moves
+//! later keeps its reminder, and is checked once too early.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -78,8 +81,8 @@ impl Drop for Alarm {
 impl Setting {
     /// Returns whether the reminder for the instant `reminder` is still needed.
     ///
-    /// It is not if the alarm was dropped or was set to an earlier instant since.
-    pub(super) fn needs(&self, reminder: Moment) -> bool {
+    /// It is not if the alarm was dropped, or was set to an earlier instant meanwhile.
+    pub(super) fn needs_reminder(&self, reminder: Moment) -> bool {
         !self.is_over.get() && self.reminder.get() == Some(reminder)
     }
 

@@ -48,12 +48,14 @@ pub struct Pacer {
     clock: Option<TestClock>,
     /// Timer; `None` on a virtual clock, which the test moves.
     timer: Option<Timer>,
-    /// Instant that the timer is set for. While alarms ring, the instant at which the first one rang.
+    /// Instant that the timer is set for. While alarms ring, the instant at which the first one
+    /// rang.
     armed: Cell<Option<Moment>>,
+    /// Reminders of alarms, the earliest first.
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
     /// Number of reminders at which the unneeded ones are removed.
     cleanup_at: Cell<usize>,
-    /// Number of times that the pacer has rung, modulo 2^32, and the instant of the last time.
+    /// Number of times that the pacer has rung its due alarms, modulo 2^32, and the last instant.
     rings: Cell<(u32, Moment)>,
 }
 
@@ -94,26 +96,26 @@ impl Pacer {
     ///
     /// Returns an error if the kernel has no timer left for this process.
     pub fn start() -> io::Result<Rc<Self>> {
-        Ok(Self::new(Some(Timer::new()?)).driven())
+        Ok(Self::new(Some(Timer::new()?)).drive_on_this_thread())
     }
 
-    /// Starts a pacer on a simulated clock, driven as on the machine's.
+    /// Starts a pacer on a simulated clock, whose task runs as on the machine's clock.
     #[cfg(test)]
     pub(crate) fn simulated(time: &Rc<dyn SimulatedTime>) -> Rc<Self> {
         let pacer = Self {
             clock: Some(TestClock::Simulated(Rc::clone(time))),
             ..Self::new(Some(Timer::simulated(time)))
         };
-        pacer.driven()
+        pacer.drive_on_this_thread()
     }
 
-    /// Starts the task that drives the pacer.
-    fn driven(self) -> Rc<Self> {
+    /// Starts the task that rings the pacer's alarms.
+    fn drive_on_this_thread(self) -> Rc<Self> {
         let pacer = Rc::new(self);
         let driven = Rc::downgrade(&pacer);
         let timer = pacer.timer.clone();
         actix_rt::spawn(async move {
-            // After a panic, drive on: the queues of the worker depend on this task.
+            // After a panic, go on: the queues of the worker depend on this task.
             while let drive = AssertUnwindSafe(drive(&driven, timer.as_ref()))
                 && drive.catch_unwind().await.is_err()
                 && let Some(pacer) = driven.upgrade()
@@ -190,7 +192,7 @@ impl Pacer {
     fn remind(&self, due: Moment, setting: &Rc<Setting>) {
         let mut alarms = self.alarms.borrow_mut();
         if alarms.len() >= self.cleanup_at.get() {
-            alarms.retain(|Reverse(pending)| pending.setting.needs(pending.due));
+            alarms.retain(|Reverse(pending)| pending.setting.needs_reminder(pending.due));
             self.cleanup_at.set(MIN_REMINDERS.max(2 * alarms.len()));
         }
         alarms.push(Reverse(Pending {
@@ -217,7 +219,10 @@ impl Pacer {
     /// again at once.
     fn ring(&self) {
         let now = self.now();
-        self.rings.set((self.rings.get().0.wrapping_add(1), now));
+        let (rings, _last) = self.rings.get();
+        self.rings.set((rings.wrapping_add(1), now));
+        // As if set for now: alarms that the woken tasks set to later instants do not set the
+        // timer.
         self.armed.set(Some(now));
         let mut alarms = self.alarms.borrow_mut();
         while alarms.peek().is_some_and(|Reverse(next)| next.due <= now)

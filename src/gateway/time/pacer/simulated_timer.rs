@@ -17,6 +17,7 @@ pub(super) struct SimulatedTimer {
     time: Rc<dyn SimulatedTime>,
     /// Instant at which it fires; `None` once it has fired.
     due: Cell<Option<Moment>>,
+    /// Wakes the task that waits, when `due` changes.
     changed: Notify,
 }
 

@@ -11,11 +11,13 @@ use super::{Bell, Pacer};
 
 const START: Moment = Moment::from_nanos(1_000);
 
+/// Returns an instant after the start.
 fn at(nanos: u64) -> Moment {
     START + Duration::from_nanos(nanos)
 }
 
-fn rings(bell: &mut Bell) -> Poll<Option<()>> {
+/// Polls a bell: ready if its alarm has rung since the last poll.
+fn poll_bell(bell: &mut Bell) -> Poll<Option<()>> {
     pin!(bell).poll_next(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -25,15 +27,15 @@ fn an_alarm_rings_once_at_its_moment_and_not_before() {
     let (alarm, mut bell) = pacer.alarm();
     alarm.set(Some(at(10)));
     pacer.advance(at(9));
-    assert_eq!(rings(&mut bell), Poll::Pending);
+    assert_eq!(poll_bell(&mut bell), Poll::Pending);
     pacer.advance(at(10));
-    assert_eq!(rings(&mut bell), Poll::Ready(Some(())));
+    assert_eq!(poll_bell(&mut bell), Poll::Ready(Some(())));
     pacer.advance(at(1_000));
-    assert_eq!(rings(&mut bell), Poll::Pending);
+    assert_eq!(poll_bell(&mut bell), Poll::Pending);
 }
 
 #[test]
-fn setting_again_replaces_what_was_set() {
+fn a_new_setting_of_an_alarm_replaces_the_previous_one() {
     let pacer = Pacer::standing_at(START);
     let (alarm, mut bell) = pacer.alarm();
     for (first, second) in [(10, 20), (20, 10)] {
@@ -41,16 +43,16 @@ fn setting_again_replaces_what_was_set() {
         alarm.set(Some(from + Duration::from_nanos(first)));
         alarm.set(Some(from + Duration::from_nanos(second)));
         pacer.advance(from + Duration::from_nanos(second - 1));
-        assert_eq!(rings(&mut bell), Poll::Pending);
+        assert_eq!(poll_bell(&mut bell), Poll::Pending);
         pacer.advance(from + Duration::from_nanos(second));
-        assert_eq!(rings(&mut bell), Poll::Ready(Some(())));
+        assert_eq!(poll_bell(&mut bell), Poll::Ready(Some(())));
         pacer.advance(from + Duration::from_nanos(100));
-        assert_eq!(rings(&mut bell), Poll::Pending);
+        assert_eq!(poll_bell(&mut bell), Poll::Pending);
     }
     alarm.set(Some(pacer.now() + Duration::from_nanos(5)));
     alarm.set(None);
     pacer.advance(pacer.now() + Duration::from_nanos(5));
-    assert_eq!(rings(&mut bell), Poll::Pending);
+    assert_eq!(poll_bell(&mut bell), Poll::Pending);
 }
 
 #[test]
@@ -70,11 +72,11 @@ fn the_bell_of_a_dropped_alarm_ends() {
     alarm.set(Some(at(10)));
     drop(alarm);
     pacer.advance(at(10));
-    assert_eq!(rings(&mut bell), Poll::Ready(None));
+    assert_eq!(poll_bell(&mut bell), Poll::Ready(None));
 }
 
 #[test]
-fn the_machine_rings_on_time_and_never_early() {
+fn an_alarm_on_the_machines_clock_rings_on_time_and_never_early() {
     // Half of a runtime's tick: the median lateness of a millisecond timer would always be larger.
     // A busy machine may need several attempts.
     let lateness: Vec<_> = std::iter::repeat_with(median_lateness).take(20).collect();
@@ -116,5 +118,5 @@ fn dropped_or_earlier_alarms_take_no_memory() {
         assert!(pacer.alarms.borrow().len() <= super::MIN_REMINDERS, "{nth}");
     }
     pacer.advance(at(1_000_000));
-    assert_eq!(rings(&mut bell), Poll::Ready(Some(())));
+    assert_eq!(poll_bell(&mut bell), Poll::Ready(Some(())));
 }

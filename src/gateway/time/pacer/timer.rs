@@ -1,4 +1,4 @@
-//! Timer of a pacer, which is set to an instant and fires once.
+//! Timer of a pacer (a worker's precise timer), which is set to an instant and fires once.
 
 use std::io;
 use std::os::fd::OwnedFd;
