@@ -1,4 +1,7 @@
-//! Finds the change of the file that came just before a warning.
+//! The change of the file that came just before a warning: whether it may be the cause, and its
+//! text.
+//!
+//! A *warning* is a headline about a problem. `past` asks this module when one begins.
 
 use super::finding::{Finding, Suspicion};
 use super::sample::{After, Headline};
@@ -7,9 +10,9 @@ use crate::status::plain::Plain;
 use crate::status::sample::ChangeSample;
 
 /// Advice to revert a change.
-const TAKE_BACK: &str = "Take the change back if it was not meant.";
+const REVERT_CHANGE: &str = "Take the change back if it was not meant.";
 
-/// Describes the last change of the file, for a warning that begins now.
+/// Describes the last change of the file, for a warning that begins now; `None`: none to name.
 pub(super) fn describe(
     headline: &Headline,
     change: Option<&ChangeSample>,
@@ -26,7 +29,7 @@ pub(super) fn describe(
         sentence,
         is_suspect: what.iter().any(|text| may_cause(text, headline)),
         at: time - change.ago,
-        names: names(change).map(str::to_owned).collect(),
+        names: changed_fields(change).map(str::to_owned).collect(),
     })
 }
 
@@ -40,7 +43,7 @@ fn may_cause(text: &str, headline: &Headline) -> bool {
             .finding
             .about
             .as_ref()
-            .is_none_or(|it| it.as_str() == name)
+            .is_none_or(|about| about.as_str() == name)
     };
     match (parts.next(), parts.next()) {
         (Some("log"), _) => false,
@@ -51,8 +54,8 @@ fn may_cause(text: &str, headline: &Headline) -> bool {
     }
 }
 
-/// Names of the changed fields, such as `zones.api.rate`.
-fn names(change: &ChangeSample) -> impl Iterator<Item = &str> {
+/// Returns the names of the changed fields, such as `zones.api.rate`.
+fn changed_fields(change: &ChangeSample) -> impl Iterator<Item = &str> {
     let texts = change.what.iter().map(Plain::as_str);
     texts.filter_map(|text| text.split_whitespace().next())
 }
@@ -61,9 +64,10 @@ fn names(change: &ChangeSample) -> impl Iterator<Item = &str> {
 ///
 /// Then it does not help to revert the earlier change.
 pub(super) fn is_superseded(after: &After, change: Option<&ChangeSample>, time: f64) -> bool {
-    // Both times are rounded.
+    // Both times are rounded, so a difference up to 0.01 s is none.
     let newer = change.filter(|change| time - change.ago > after.at + 0.01);
-    newer.is_some_and(|newer| names(newer).any(|name| after.names.iter().any(|it| it == name)))
+    let is_named = |field: &str| after.names.iter().any(|name| name == field);
+    newer.is_some_and(|newer| changed_fields(newer).any(is_named))
 }
 
 /// Adds the sentence about the change to a headline, and the remedy if the change is suspect.
@@ -74,13 +78,13 @@ pub(super) fn add(headline: &mut Headline, after: &After) {
         suspicion,
         ..
     } = &mut headline.finding;
-    *evidence = joined(evidence, &after.sentence);
+    *evidence = join_sentences(evidence, &after.sentence);
     match suspicion {
         Suspicion::Suspected if after.is_suspect => {
-            *remedy = joined(TAKE_BACK, remedy);
+            *remedy = join_sentences(REVERT_CHANGE, remedy);
         }
         Suspicion::SuspectedAlone if after.is_suspect => {
-            TAKE_BACK.clone_into(remedy);
+            REVERT_CHANGE.clone_into(remedy);
             headline.advised_rate = None;
         }
         _ => {}
@@ -88,7 +92,7 @@ pub(super) fn add(headline: &mut Headline, after: &After) {
 }
 
 /// Joins two sentences, of which either may be empty.
-fn joined(first: &str, second: &str) -> String {
+fn join_sentences(first: &str, second: &str) -> String {
     let sentences = [first, second].into_iter().filter(|it| !it.is_empty());
     sentences.collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,6 @@
 //! Findings of the headline's rules: cause, severity, evidence, remedy, and their order.
+//!
+//! Each rule looks at the samples of the last seconds. The most urgent finding is the headline.
 
 use std::cmp::Ordering;
 
@@ -58,7 +60,7 @@ labels! {
 }
 
 impl Severity {
-    /// Returns `Bad` if `bad`, else `Warn`.
+    /// Returns `Bad` if `bad` (clients suffer), else `Warn`.
     pub(crate) fn bad_if(bad: bool) -> Self {
         if bad { Self::Bad } else { Self::Warn }
     }
@@ -153,15 +155,16 @@ impl Finding {
         }
     }
 
-    /// Compares severity and weight.
+    /// Compares severity, then weight.
     pub(super) fn cmp_gravity(&self, other: &Self) -> Ordering {
         let by_severity = self.severity.cmp(&other.severity);
         by_severity.then(self.weight.total_cmp(&other.weight))
     }
 
-    /// Rank of the finding in the order of causes.
+    /// Returns the rank of the finding in the order of causes: the lower one is more urgent.
     ///
-    /// A certificate that is only worth a warning can wait: it comes just before the file.
+    /// A certificate that is only worth a warning can wait: it comes just before `FileError`.
+    /// `false` comes before `true`.
     fn rank(&self) -> (Cause, bool) {
         match (self.cause, self.severity) {
             (Cause::Certificate, Severity::Warn) => (Cause::FileError, false),
@@ -202,6 +205,7 @@ mod tests {
             row.unwrap_or_else(|| panic!("{name} is missing"))
         };
         assert!(Cause::ALL.is_sorted_by_key(row));
+        // The table must stay short enough to be read.
         assert!(Cause::ALL.len() <= 24);
     }
 }

@@ -30,9 +30,9 @@ use super::sample::{ChangeSample, Sample};
 /// Number of samples that the rules read, one for each second.
 ///
 /// Sentences in the present tense are about these samples.
-const RECENT: usize = 3;
-/// Number of earlier samples that may give the cause of counted events.
-const BEFORE: usize = 1;
+const RULE_SAMPLES: usize = 3;
+/// Number of samples before these, which may give the cause of the events that these count.
+const EARLIER_SAMPLES: usize = 1;
 
 /// Headline of the last sample, and the earlier warnings.
 #[derive(Clone, Debug, Default)]
@@ -40,13 +40,15 @@ pub(crate) struct Headlines(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// `None` before the first sample.
+    /// Headline of the last sample; `None` before the first sample.
     present: Option<Headline>,
+    /// Warnings, also the present one.
     past: Past,
 }
 
 /// Finds the headline of each new sample.
 pub(crate) struct Editor {
+    /// Last samples, the oldest first.
     samples: VecDeque<Sample>,
     headlines: Headlines,
 }
@@ -54,7 +56,7 @@ pub(crate) struct Editor {
 impl Editor {
     pub(crate) fn new(headlines: Headlines) -> Self {
         Self {
-            samples: VecDeque::with_capacity(BEFORE + RECENT + 1),
+            samples: VecDeque::with_capacity(EARLIER_SAMPLES + RULE_SAMPLES + 1),
             headlines,
         }
     }
@@ -62,11 +64,11 @@ impl Editor {
     /// Adds the headline to the sample.
     pub(crate) fn edit(&mut self, sample: &mut Sample) {
         self.samples.push_back(sample.clone());
-        if self.samples.len() > BEFORE + RECENT {
+        if self.samples.len() > EARLIER_SAMPLES + RULE_SAMPLES {
             self.samples.pop_front();
         }
         let samples = self.samples.make_contiguous();
-        sample.headline = rules::headline(&Recent::last_of(samples, RECENT));
+        sample.headline = rules::headline(&Recent::last_of(samples, RULE_SAMPLES));
         self.headlines
             .note(sample.time, &mut sample.headline, sample.change.as_ref());
     }
@@ -90,7 +92,7 @@ impl Headlines {
     pub(crate) fn view(&self) -> sample::Headlines {
         let state = self.state();
         sample::Headlines {
-            headline: state.present.clone().unwrap_or_else(rules::looking),
+            headline: state.present.clone().unwrap_or_else(rules::before_samples),
             history: state.past.history().cloned().collect(),
         }
     }

@@ -1,4 +1,7 @@
 //! Sums and maxima over the samples that the rules of the headline read.
+//!
+//! A *sample* is the status of the gateway in one second. A headline tells the state of the last
+//! few.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +12,27 @@ use crate::status::plain::Plain;
 use crate::status::sample::Sample;
 use crate::zone::report::sample::{Keyless, ZoneSample};
 
-/// Kind of named thing in a sample, such as a zone or an origin.
+/// Item of a sample that has a name: a zone or an origin.
 pub(crate) trait NamedItem: 'static {
-    /// Finds the thing of the same name in another second.
-    fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self>;
+    /// Finds the item of the same name in the sample of another second.
+    fn in_second<'s>(&self, second: &'s Sample) -> Option<&'s Self>;
 }
 
 impl NamedItem for ZoneSample {
-    fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
+    fn in_second<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
         second.zone(&self.name)
     }
 }
 
 impl NamedItem for OriginSample {
-    fn at<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
+    fn in_second<'s>(&self, second: &'s Sample) -> Option<&'s Self> {
         second.origin(&self.name)
     }
 }
 
 /// Samples of the last seconds, oldest first.
 pub(crate) struct Recent<'a> {
-    /// Samples of the last seconds, oldest first.
+    /// Samples that the rules read.
     samples: &'a [Sample],
     /// Samples before these, which may give the cause of events counted in these.
     before: &'a [Sample],
@@ -42,7 +45,7 @@ impl<'a> Recent<'a> {
         Self { samples, before }
     }
 
-    /// Sample of the last second.
+    /// Returns the sample of the last second.
     ///
     /// `None` until there are two samples: the counts of the first one cover an unknown duration.
     pub(crate) fn last(&self) -> Option<&'a Sample> {
@@ -52,17 +55,17 @@ impl<'a> Recent<'a> {
         }
     }
 
-    /// Last known value of a zone or an origin in these seconds.
+    /// Returns the last known value of a zone or an origin in these seconds.
     pub(crate) fn latest<T: NamedItem, R>(
         &self,
         item: &T,
         value: impl Fn(&'a T) -> Option<R>,
     ) -> Option<R> {
         let mut seconds = self.samples.iter().rev();
-        seconds.find_map(|second| value(item.at(second)?))
+        seconds.find_map(|second| value(item.in_second(second)?))
     }
 
-    /// Last known value of a zone or an origin, in these seconds or just before.
+    /// Returns the last known value of a zone or an origin, in these seconds or just before.
     ///
     /// The cause of rejections is known only in the second in which they happen. In the second in
     /// which the cause ends, it may no longer be known.
@@ -72,7 +75,7 @@ impl<'a> Recent<'a> {
         value: impl Fn(&'a T) -> Option<R>,
     ) -> Option<R> {
         let mut seconds = self.samples.iter().rev().chain(self.before.iter().rev());
-        seconds.find_map(|second| value(item.at(second)?))
+        seconds.find_map(|second| value(item.in_second(second)?))
     }
 
     /// Returns whether all client connections were in use in these seconds.
@@ -80,7 +83,7 @@ impl<'a> Recent<'a> {
         self.samples.iter().any(|sample| sample.connections.is_full)
     }
 
-    /// Number of seconds that the sums cover.
+    /// Returns the number of seconds that the sums cover.
     pub(crate) fn seconds(&self) -> f64 {
         self.counted().len().max(1) as f64
     }
@@ -91,23 +94,23 @@ impl<'a> Recent<'a> {
         format!("{part} of {all} in the last {:.0} s", self.seconds())
     }
 
-    /// A zone or an origin in each second whose counts are known.
+    /// Returns a zone or an origin in each second whose counts are known.
     fn each<T: NamedItem>(&self, item: &T) -> impl Iterator<Item = &'a T> {
-        self.counted().iter().filter_map(|second| item.at(second))
+        self.counted().iter().filter_map(|it| item.in_second(it))
     }
 
-    /// Sum of a count of a zone or an origin.
+    /// Sums a count of a zone or an origin.
     pub(crate) fn total<T: NamedItem>(&self, item: &T, count: impl Fn(&T) -> u64) -> u64 {
         self.each(item).map(count).sum()
     }
 
-    /// Requests of a zone with a key and a known outcome.
+    /// Returns the number of requests of a zone that had a key and whose outcome is known.
     pub(crate) fn came(&self, zone: &ZoneSample) -> u64 {
         let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
         self.total(zone, ended)
     }
 
-    /// Maximum of a duration of a zone or an origin.
+    /// Returns the maximum of a duration of a zone or an origin.
     pub(crate) fn longest<T: NamedItem>(
         &self,
         item: &T,
@@ -116,7 +119,7 @@ impl<'a> Recent<'a> {
         self.each(item).filter_map(time).max_by(f64::total_cmp)
     }
 
-    /// Sum of each labelled count of a zone or an origin.
+    /// Sums the labelled counts of a zone or an origin, label by label.
     pub(crate) fn counts<T: NamedItem>(
         &self,
         item: &T,
@@ -128,83 +131,84 @@ impl<'a> Recent<'a> {
     /// Returns whether a zone was paused in these seconds and no longer is.
     pub(crate) fn was_resumed(&self, zone: &ZoneSample) -> bool {
         let is_paused = |second: &Sample| {
-            let overridden = zone.at(second).and_then(|it| it.overridden.as_ref());
-            overridden.is_some_and(|it| it.values.pause)
+            let zone = zone.in_second(second);
+            let overridden = zone.and_then(|zone| zone.overridden.as_ref());
+            overridden.is_some_and(|overridden| overridden.values.pause)
         };
         self.samples.iter().any(is_paused) && !self.samples.last().is_some_and(is_paused)
     }
 
-    /// Key definition of a zone, if a request had no key.
+    /// Returns how a zone defines its key, if a request had none.
     pub(crate) fn keyless(&self, zone: &ZoneSample) -> Option<&'a Keyless> {
         let keyless = self.each(zone).filter_map(|it| it.keyless.as_ref());
         keyless.last()
     }
 
-    /// Maximum p95 of the waits in a zone, if any request waited.
+    /// Returns the maximum p95 of the waits in a zone, if any request waited.
     pub(crate) fn longest_wait(&self, zone: &ZoneSample) -> Option<f64> {
         self.longest(zone, |it| it.wait_p95.filter(|_| it.delayed > 0))
     }
 
-    /// Responses of an origin, and its requests without a response.
+    /// Returns the number of responses of an origin and of its requests without a response.
     pub(crate) fn ended_at_origin(&self, origin: &OriginSample) -> u64 {
         self.total(origin, |it| sum(&it.codes) + sum(&it.errors))
     }
 
-    /// Maximum of a count of an origin in these seconds, so that a short dip does not show.
+    /// Returns the maximum of a count of an origin in these seconds: a short dip does not show.
     pub(crate) fn lately(
         &self,
         origin: &OriginSample,
         count: impl Fn(&OriginSample) -> u64,
     ) -> u64 {
-        let origins = self.samples.iter().filter_map(|second| origin.at(second));
+        let origins = self.samples.iter().filter_map(|it| origin.in_second(it));
         origins.map(count).max().unwrap_or_default()
     }
 
-    /// Sum of a count of the process.
+    /// Sums a count of the process.
     pub(crate) fn of_process(&self, count: impl Fn(&Sample) -> u64) -> u64 {
         self.counted().iter().map(count).sum()
     }
 
-    /// Responses to clients, by status class.
+    /// Returns the number of responses to clients, by status class.
     pub(crate) fn codes(&self) -> Labelled {
         summed(self.counted().iter().map(|it| &it.codes))
     }
 
-    /// Operations in the store, by result.
+    /// Returns the number of operations in the store, by result.
     pub(crate) fn operations(&self) -> BTreeMap<Plain, u64> {
         let stores = self.counted().iter().filter_map(|it| it.store.as_ref());
         summed(stores.map(|store| &store.operations))
     }
 
-    /// Samples whose counts cover exactly one second.
+    /// Returns the samples whose counts cover exactly one second: not the first one of the process.
     fn counted(&self) -> &'a [Sample] {
         match self.samples {
             [first, rest @ ..] if first.seq <= 1 => rest,
-            all => all,
+            samples => samples,
         }
     }
 }
 
 /// Sums labelled counts.
-fn summed<'a>(all: impl Iterator<Item = &'a BTreeMap<Plain, u64>>) -> BTreeMap<Plain, u64> {
+fn summed<'a>(counts: impl Iterator<Item = &'a BTreeMap<Plain, u64>>) -> BTreeMap<Plain, u64> {
     let mut sums = BTreeMap::new();
-    for (name, count) in all.flatten() {
+    for (name, count) in counts.flatten() {
         *sums.entry(name.clone()).or_default() += count;
     }
     sums
 }
 
-/// Number of responses of a status class, such as `5xx`.
+/// Returns the number of responses of a status class, such as `5xx`.
 pub(crate) fn of_class(codes: &Labelled, class: &str) -> u64 {
     codes.get(&Plain::from(class)).copied().unwrap_or_default()
 }
 
-/// Sum of all counts.
+/// Sums all counts.
 pub(crate) fn sum(counts: &BTreeMap<Plain, u64>) -> u64 {
     counts.values().sum()
 }
 
-/// Name with the highest count.
+/// Returns the name with the highest count, if any count is above 0.
 pub(crate) fn most(counts: &BTreeMap<Plain, u64>) -> Option<&Plain> {
     let counted = counts.iter().filter(|(_, count)| **count > 0);
     counted

@@ -1,4 +1,4 @@
-//! Types of the JSON of headlines and warnings.
+//! Types of the JSON of headlines and warnings. A warning is a headline about a problem.
 
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct Headline {
     /// Warning that ended recently, if there is none now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<EndedHeadline>,
-    /// Topics of all warnings of this second, its own included.
+    /// Topics of all warnings of this second, also of this headline.
     #[serde(skip)]
     pub found: Vec<Topic>,
     /// Whether the headline is about a zone.

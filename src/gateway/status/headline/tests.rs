@@ -1,4 +1,7 @@
 //! Tests of the headline's rules. Each file has the situations of one kind of rules.
+//!
+//! A situation is the sample of one second, which repeats. Most tests change a fine second (`fine`)
+//! and check the headline after ten of them (`reported`), by parts of its text (`says`).
 
 mod advice;
 mod blind_spots;
@@ -32,12 +35,15 @@ use crate::status::plain::Plain;
 use crate::time::clock;
 use crate::zone::report::sample::{HeavyKey, RateAdvice, Replayed, ZoneSample};
 
+/// Returns these counts by name.
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
-    let each = counts.iter().map(|(name, count)| ((*name).into(), *count));
-    each.collect()
+    let counts = counts.iter();
+    counts
+        .map(|(name, count)| ((*name).into(), *count))
+        .collect()
 }
 
-/// A second in which 10 requests passed: a zone, an origin with two servers.
+/// A second in which 10 requests passed the zone `per_client` to the origin `api` with two servers.
 fn fine() -> Sample {
     Sample {
         codes: counts(&[("2xx", 10)]),
@@ -120,11 +126,13 @@ fn after(second: &Sample) -> Headline {
 /// Headline after these seconds.
 fn after_all(seconds: impl IntoIterator<Item = Sample>) -> Headline {
     let samples = (100..).zip(seconds);
-    let samples: Vec<_> = samples.map(|(seq, it)| Sample { seq, ..it }).collect();
+    let samples: Vec<_> = samples
+        .map(|(seq, second)| Sample { seq, ..second })
+        .collect();
     headline(&Recent::last_of(&samples, 10))
 }
 
-/// An editor and the headlines that it returned.
+/// An editor, which makes the headline of each sample, and its headlines.
 struct EditorFixture {
     headlines: Headlines,
     editor: Editor,
@@ -158,29 +166,29 @@ impl EditorFixture {
     }
 }
 
-/// Gate of the origin.
-fn gate_of(it: &mut Sample) -> &mut GateSample {
-    it.origins[0].gate.get_or_insert_default()
+/// Returns the gate of the origin.
+fn gate_of(second: &mut Sample) -> &mut GateSample {
+    second.origins[0].gate.get_or_insert_default()
 }
 
 /// Makes the zone reject `count` requests a second for this reason.
-fn rejects<'a>(it: &'a mut Sample, reason: &str, count: u64) -> &'a mut ZoneSample {
-    let zone = &mut it.zones[0];
+fn rejects<'a>(second: &'a mut Sample, reason: &str, count: u64) -> &'a mut ZoneSample {
+    let zone = &mut second.zones[0];
     zone.rejected = count;
     zone.rejections = counts(&[(reason, count)]);
     zone
 }
 
 /// Makes `count` clients disconnect from the zone before their slot, after `after` seconds.
-fn leave(it: &mut Sample, count: u64, after: f64) -> &mut ZoneSample {
-    let zone = &mut it.zones[0];
+fn leave(second: &mut Sample, count: u64, after: f64) -> &mut ZoneSample {
+    let zone = &mut second.zones[0];
     (zone.left, zone.left_after) = (count, Some(after));
     zone
 }
 
 /// Makes `depth` requests wait in the zone, the oldest for `oldest` seconds.
-fn wait(it: &mut Sample, depth: u64, oldest: f64) -> &mut ZoneSample {
-    let zone = &mut it.zones[0];
+fn wait(second: &mut Sample, depth: u64, oldest: f64) -> &mut ZoneSample {
+    let zone = &mut second.zones[0];
     (zone.depth, zone.oldest_wait) = (depth, oldest);
     zone
 }
@@ -198,20 +206,20 @@ const MORE: &[&str] = &["raise `rate`", "Raise"];
 fn reported(label: &str, change: impl FnOnce(&mut Sample)) -> Reported {
     let mut second = fine();
     change(&mut second);
-    let reported = after(&second);
-    let about = reported.finding.about.as_ref().map(Plain::as_str);
+    let headline = after(&second);
+    let about = headline.finding.about.as_ref().map(Plain::as_str);
     let parts = [
-        Some(reported.finding.severity.label()),
-        Some(reported.finding.cause.label()),
+        Some(headline.finding.severity.label()),
+        Some(headline.finding.cause.label()),
         about,
     ];
-    let also = reported.also.iter().map(|it| format!("\nAlso: {it}"));
+    let also = headline.also.iter().map(|it| format!("\nAlso: {it}"));
     let Finding {
         title,
         evidence,
         remedy,
         ..
-    } = &reported.finding;
+    } = &headline.finding;
     let text = format!("{title}\n{evidence}\n{remedy}");
     let text = text + &also.collect::<String>();
     let found: Vec<_> = parts.into_iter().flatten().collect();

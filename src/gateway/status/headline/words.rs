@@ -6,7 +6,7 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(number))
 }
 
-/// `is` or `are`, after this number.
+/// Returns `is` or `are`, the verb after this number of things.
 pub(crate) fn is(number: u64) -> &'static str {
     if number == 1 { "is" } else { "are" }
 }
@@ -35,7 +35,7 @@ pub(crate) fn pace(a_second: f64) -> String {
     }
 }
 
-/// Formats a rate in units of cost.
+/// Formats a rate in units of cost: routes may let a request cost more than 1.
 pub(crate) fn pace_of_units(a_second: f64) -> String {
     let pace = pace(a_second);
     match pace.split_once(' ') {
@@ -61,19 +61,19 @@ pub(crate) fn percent(part: f64) -> String {
 /// Formats a duration given in seconds, with about two digits.
 pub(crate) fn seconds(span: f64) -> String {
     match span {
-        s if s < 0.001 => "less than 1 ms".to_owned(),
-        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
-        s if s < 10.0 => format!("{s:.1} s"),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s => format!("{:.0} min", s / 60.0),
+        span if span < 0.001 => "less than 1 ms".to_owned(),
+        span if span < 1.0 => format!("{:.0} ms", span * 1e3),
+        span if span < 10.0 => format!("{span:.1} s"),
+        span if span < 120.0 => format!("{span:.0} s"),
+        span => format!("{:.0} min", span / 60.0),
     }
 }
 
 /// Formats a duration given in seconds, in whole seconds or minutes, and never 0.
 pub(crate) fn whole_seconds(span: f64) -> String {
     match span.ceil().max(1.0) {
-        s if s < 120.0 => format!("{s:.0} s"),
-        s => format!("{:.0} min", s / 60.0),
+        whole if whole < 120.0 => format!("{whole:.0} s"),
+        whole => format!("{:.0} min", whole / 60.0),
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn part(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// `1 request waits`, `2 requests wait`.
+/// Formats a number of waiting requests: `1 request waits`, `2 requests wait`.
 pub(crate) fn waiting(depth: u64) -> String {
     let waits = if depth == 1 { "waits" } else { "wait" };
     format!("{} {waits}", count(depth, "request"))

@@ -1,12 +1,15 @@
-//! Headline while nothing is wrong.
+//! Headline while nothing is wrong: no request was rejected or waited for long.
+//!
+//! This is the headline if no rule has found anything. A sample is the status of the gateway in one
+//! second.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::{Recent, sum};
 use super::super::words::{count, listed, pace, part, seconds};
 use crate::status::sample::Sample;
 
-/// Finding for a second without long waits and without rejections.
-pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
+/// Describes seconds without long waits and without rejections.
+pub(super) fn find_calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let left = recent.of_process(|it| it.left);
     let ended = sum(&recent.codes());
     let answered = ended.saturating_sub(left);
@@ -24,7 +27,7 @@ pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
         format!("No answers in the last {span:.0} s: {left} left before one.")
     } else {
         let a_second = part(answered, 1) / span;
-        let waited = waited(recent, now).map_or_else(
+        let waited = longest_wait(recent, now).map_or_else(
             || "none delayed or rejected now".to_owned(),
             |longest| format!("none rejected; those that waited went on within {longest}"),
         );
@@ -36,7 +39,7 @@ pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
         let zones = listed(&in_dry_run);
         format!(" Dry run would have limited requests in {zones}.")
     };
-    let evidence = requests + &unended(recent, now) + &dry_run;
+    let evidence = requests + &describe_silent_origins(recent, now) + &dry_run;
     let silent = now.silent();
     let (cause, severity) = if ended == 0 || silent.is_some() {
         (Cause::Idle, Severity::None)
@@ -59,8 +62,8 @@ pub(super) fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     }
 }
 
-/// Sentence for the p95 of the waits of the last seconds, if any request waited.
-fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
+/// Formats the longest p95 of the waits in a zone, if any request waited.
+fn longest_wait(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     let longest = now
         .zones
         .iter()
@@ -68,21 +71,21 @@ fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     longest.max_by(f64::total_cmp).map(seconds)
 }
 
-/// Sentence for requests in flight at origins where none has ended in these seconds.
-fn unended(recent: &Recent<'_>, now: &Sample) -> String {
+/// Describes requests in flight at origins where none has ended in these seconds; may be empty.
+fn describe_silent_origins(recent: &Recent<'_>, now: &Sample) -> String {
     let busy = now.origins.iter().filter(|origin| origin.in_flight > 0);
     let silent = busy.filter(|origin| recent.ended_at_origin(origin) == 0);
-    let silent = silent.map(|origin| {
+    let texts = silent.map(|origin| {
         let requests = count(origin.in_flight, "request");
         format!("{requests} at {}", origin.name)
     });
-    let silent: Vec<_> = silent.collect();
-    if silent.is_empty() {
+    let texts: Vec<_> = texts.collect();
+    if texts.is_empty() {
         return String::new();
     }
     let span = recent.seconds();
     format!(
         " Under way: {}, of which none was answered in these {span:.0} s.",
-        listed(&silent)
+        listed(&texts)
     )
 }

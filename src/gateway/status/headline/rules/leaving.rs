@@ -1,4 +1,7 @@
 //! Rules for clients that disconnect while their requests wait or run.
+//!
+//! A rule reads the samples of the last seconds, and returns its finding: cause, evidence and
+//! remedy, in words for the operator. The headline is the most urgent finding.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -9,26 +12,26 @@ use crate::origin::report::sample::OriginSample;
 use crate::status::plain::Plain;
 use crate::zone::report::sample::ZoneSample;
 
-/// Share of the waiters from which disconnected clients are worth a headline.
-const MANY: f64 = 0.2;
-/// Minimum number of disconnected clients for a trend.
-const FEW: u64 = 3;
+/// Minimum share of disconnected clients for a headline.
+const MIN_SHARE: f64 = 0.2;
+/// Minimum number of disconnected clients for a headline.
+const MIN_CLIENTS: u64 = 3;
 
-/// State of waiting requests when their clients disconnect.
+/// State of a waiting request when its client disconnects, for the evidence.
 const WAITING: &str = "waited, or just after its turn";
 
 /// Rule: clients disconnect before the slots of their requests in a zone.
-pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+pub(super) fn leaving_zone(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
     let name = &zone.name;
     let sum = |count: fn(&ZoneSample) -> u64| recent.total(zone, count);
-    let (left, went_on) = (sum(|it| it.left), sum(ZoneSample::out));
+    let (left, went_on) = (sum(|zone| zone.left), sum(ZoneSample::out));
     let disconnected = DisconnectedClients {
         left,
         all: left + went_on,
         after: recent.longest(zone, |it| it.left_after),
     };
     let share = disconnected.share(recent)?;
-    // They disconnected because of the pause. Neither `max_wait` nor `rate` helps.
+    // The clients disconnected because of the pause. Neither `max_wait` nor `rate` helps.
     if recent.was_resumed(zone) {
         return None;
     }
@@ -37,19 +40,19 @@ pub(super) fn leaving(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding>
         None => String::new(),
         Some(_) if went_on == 0 => ", or raise `rate`".to_owned(),
         Some(rate) => {
-            let enough = rate * part(left + went_on, went_on);
-            format!(", or raise `rate` to {}", enough_rate(enough))
+            let sufficient = rate * part(left + went_on, went_on);
+            format!(", or raise `rate` to {}", format_rate(sufficient))
         }
     };
     let what = format!("leave {name} before their turn");
-    let remedy = disconnected.shorter_wait("", &faster, full.and_then(withheld_of_full));
+    let remedy = disconnected.advise_max_wait("", &faster, full.and_then(withheld_of_full));
     Some(disconnected.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
 /// Rule: clients disconnect before the slots of their requests at a gate.
 pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
-    // Their requests wait for the origin to come back. Another finding reports that.
+    // The requests wait for the origin to come back. Another finding reports that.
     if gate.outage.is_some() {
         return None;
     }
@@ -73,7 +76,7 @@ pub(super) fn leaving_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option
         format!(", or, if {name} can do more, raise its {limit}")
     };
     let what = format!("leave the gate of {name} before their turn");
-    let remedy = disconnected.shorter_wait(" for its routes", &faster, elsewhere);
+    let remedy = disconnected.advise_max_wait(" for its routes", &faster, elsewhere);
     Some(disconnected.finding(recent, (name, share), (&what, WAITING), remedy))
 }
 
@@ -105,21 +108,22 @@ struct DisconnectedClients {
 }
 
 impl DisconnectedClients {
-    /// Share of clients that disconnected, if they are enough to report.
+    /// Returns the share of clients that disconnected, if they are enough to report.
     ///
-    /// `None` while all connections are in use, and just after. Then clients waited in the kernel
-    /// and had given up before any delay here.
+    /// `None` while all connections are in use, and just after: clients waited in the kernel and
+    /// gave up before any delay here.
     fn share(&self, recent: &Recent<'_>) -> Option<f64> {
         let share = part(self.left, self.all);
-        (self.left >= FEW && share >= MANY && !recent.was_full()).then_some(share)
+        (self.left >= MIN_CLIENTS && share >= MIN_SHARE && !recent.was_full()).then_some(share)
     }
 
-    /// Advice to limit the wait to the duration that clients accept.
+    /// Advises to limit the wait to the duration that clients accept.
     ///
-    /// `elsewhere`: a remedy for another cause of the waits.
-    fn shorter_wait(&self, scope: &str, faster: &str, elsewhere: Option<String>) -> String {
+    /// `scope`: where to set `max_wait`. `faster`: a remedy that shortens the waits. `elsewhere`: a
+    /// remedy for another cause of the waits. Each may be empty.
+    fn advise_max_wait(&self, scope: &str, faster: &str, elsewhere: Option<String>) -> String {
         let max_wait = self.after.map_or("`max_wait`".to_owned(), |after| {
-            format!("`max_wait = \"{}\"`", whole_span(after))
+            format!("`max_wait = \"{}\"`", format_max_wait(after))
         });
         let elsewhere = elsewhere.map_or(String::new(), |remedy| format!(" {remedy}"));
         format!(
@@ -127,9 +131,9 @@ impl DisconnectedClients {
         )
     }
 
-    /// Builds the finding.
+    /// Builds the finding about a zone or origin.
     ///
-    /// `what`: act of this share of the clients. `during`: act of their requests meanwhile.
+    /// `what`: how this share of the clients left. `during`: state of their requests then.
     fn finding(
         &self,
         recent: &Recent<'_>,
@@ -157,8 +161,10 @@ impl DisconnectedClients {
 ///
 /// Rounded down, because clients disconnect at exactly this duration. The duration is a quantile,
 /// which is not exact.
-fn whole_span(seconds: f64) -> String {
+fn format_max_wait(seconds: f64) -> String {
+    // 0.3 tenths of a second make up for the error of the quantile.
     let tenths = (seconds * 10.0 + 0.3).floor().max(1.0);
+    // Exactly one second is shown whole, too.
     if tenths >= 20.0 || (10.0..11.0).contains(&tenths) {
         format!("{:.0}s", (tenths / 10.0).floor())
     } else {
@@ -167,7 +173,7 @@ fn whole_span(seconds: f64) -> String {
 }
 
 /// Formats a rate for the file: requests a second, or a minute if that is less than one.
-fn enough_rate(a_second: f64) -> String {
+fn format_rate(a_second: f64) -> String {
     if a_second < 1.0 {
         format!("{:.0}r/m", (a_second * 60.0).ceil())
     } else {

@@ -29,14 +29,14 @@ use crate::zone::report::{advice, key_rules};
 type Rule<T> = fn(&Recent<'_>, &T) -> Option<Finding>;
 
 /// Rules that may return several findings.
-const OF_ALL: [fn(&Recent<'_>, &Sample) -> Vec<Finding>; 3] = [
+const LIST_RULES: [fn(&Recent<'_>, &Sample) -> Vec<Finding>; 3] = [
     process::connections_full,
     certificates::certificates,
     file::file_doubtful,
 ];
 
 /// Rules about the process.
-const OF_PROCESS: [Rule<Sample>; 5] = [
+const PROCESS_RULES: [Rule<Sample>; 5] = [
     process::log_lost,
     store::store_out,
     store::store_refuses,
@@ -45,7 +45,7 @@ const OF_PROCESS: [Rule<Sample>; 5] = [
 ];
 
 /// Rules about each origin.
-const OF_ORIGINS: [Rule<OriginSample>; 16] = [
+const ORIGIN_RULES: [Rule<OriginSample>; 16] = [
     store::refused_gate,
     origins::failing,
     hanging::hangs,
@@ -65,9 +65,9 @@ const OF_ORIGINS: [Rule<OriginSample>; 16] = [
 ];
 
 /// Rules about each zone.
-const OF_ZONES: [Rule<ZoneSample>; 7] = [
+const ZONE_RULES: [Rule<ZoneSample>; 7] = [
     zones::key_flood,
-    leaving::leaving,
+    leaving::leaving_zone,
     key_rules::untrusted_proxy,
     zones::rejecting,
     key_rules::no_key,
@@ -75,11 +75,11 @@ const OF_ZONES: [Rule<ZoneSample>; 7] = [
     overrides::zone,
 ];
 
-/// Settings that send more requests to an origin if they are raised.
-const SENDS_MORE: [&str; 4] = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
+/// Settings that send more requests to an origin if they are raised, as remedies name them.
+const LOAD_FIELDS: [&str; 4] = ["`max_in_flight`", "`rate`", "`sessions`", "`admit`"];
 
-/// Headline before the second sample.
-pub(super) fn looking() -> Headline {
+/// Returns the headline before the second sample.
+pub(super) fn before_samples() -> Headline {
     Headline {
         finding: Finding {
             title: "Looking: the first seconds are being measured".to_owned(),
@@ -89,32 +89,34 @@ pub(super) fn looking() -> Headline {
     }
 }
 
-/// Headline of the last seconds.
+/// Returns the headline of the last seconds.
 pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     let Some(now) = recent.last() else {
-        return looking();
+        return before_samples();
     };
-    let mut found: Vec<Finding> = OF_ALL.iter().flat_map(|rule| rule(recent, now)).collect();
-    found.extend(OF_PROCESS.iter().filter_map(|rule| rule(recent, now)));
+    let mut found = Vec::new();
+    found.extend(LIST_RULES.iter().flat_map(|rule| rule(recent, now)));
+    found.extend(PROCESS_RULES.iter().filter_map(|rule| rule(recent, now)));
     for origin in &now.origins {
-        found.extend(OF_ORIGINS.iter().filter_map(|rule| rule(recent, origin)));
+        found.extend(ORIGIN_RULES.iter().filter_map(|rule| rule(recent, origin)));
     }
     for zone in &now.zones {
-        found.extend(OF_ZONES.iter().filter_map(|rule| rule(recent, zone)));
+        found.extend(ZONE_RULES.iter().filter_map(|rule| rule(recent, zone)));
     }
     in_order(&mut found);
-    let warnings = found.iter().filter(|it| it.is_warning());
+    let warnings = found.iter().filter(|finding| finding.is_warning());
     let topics = warnings.map(Finding::topic).collect();
     let mut found = found.into_iter();
-    let mut first = found.next().unwrap_or_else(|| calm::calm(recent, now));
-    if SENDS_MORE.iter().any(|field| first.remedy.contains(field))
+    let mut first = found.next().unwrap_or_else(|| calm::find_calm(recent, now));
+    // An origin that is slow or silent must not get more requests.
+    if LOAD_FIELDS.iter().any(|field| first.remedy.contains(field))
         && let Some(instead) = find_out_first(recent, now)
     {
         first.remedy = instead;
     }
     let about = first.about.as_ref();
     Headline {
-        is_of_zone: about.is_some_and(|it| now.zone(it).is_some()),
+        is_of_zone: about.is_some_and(|name| now.zone(name).is_some()),
         advised_rate: advice::advised_rate(now, &first),
         also: found.map(|it| Plain::new(&it.title)).collect(),
         found: topics,
@@ -136,14 +138,16 @@ fn is_late(origin: &OriginSample) -> bool {
     let longest = usual.into_iter().chain(origin.latency.p99);
     match longest.max_by(f64::total_cmp) {
         Some(longest) if unanswered.silence > 0.0 => unanswered.oldest > longest,
+        // The origin answers other requests now: a single one may well take longer.
         Some(longest) => unanswered.oldest > 3.0 * longest,
         None => unanswered.silence > 0.0,
     }
 }
 
-/// Advice for an origin that is slow or silent, instead of sending it more.
+/// Advises to look at an origin that is slow or silent, instead of sending it more; `None`: none
+/// is.
 ///
-/// Rejections of a hang are counted for some seconds after it.
+/// This also holds just after a hang, whose rejections are counted for some seconds more.
 fn find_out_first(recent: &Recent<'_>, now: &Sample) -> Option<String> {
     let was_late = |origin| recent.latest_or_before(origin, |it| is_late(it).then_some(()));
     let is_silent =

@@ -1,4 +1,6 @@
 //! Rules for pauses, maintenance and overrides that operators have set.
+//!
+//! An override is values that apply in place of the configured ones, until they expire.
 
 use super::super::finding::{Cause, Finding, Severity};
 use super::super::recent::Recent;
@@ -32,31 +34,31 @@ pub(super) fn maintenance(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
 
 /// Rule: a zone has overrides.
 pub(super) fn zone(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
-    let (name, it) = (&zone.name, zone.overridden.as_ref());
-    if let Some(it) = it.filter(|it| it.values.pause) {
+    let (name, set) = (&zone.name, zone.overridden.as_ref());
+    if let Some(pause) = set.filter(|set| set.values.pause) {
         let title = format!("{name} is paused");
-        return Some(paused(name, title, it, zone.depth));
+        return Some(find_pause(name, title, pause, zone.depth));
     }
-    let mut texts = it.map_or(Vec::new(), |it| it.values.texts());
+    let mut texts = set.map_or(Vec::new(), |set| set.values.texts());
     if zone.overridden_keys > 0 {
         let keys = count(zone.overridden_keys, "key");
         texts.push(format!("{keys} with numbers of their own"));
     }
-    let end = it.map_or(String::new(), end);
-    (!texts.is_empty()).then(|| overridden(name, name.as_str(), &texts, &end))
+    let end = set.map_or(String::new(), describe_end);
+    (!texts.is_empty()).then(|| find_override(name, name.as_str(), &texts, &end))
 }
 
 /// Rule: a gate has an override.
 pub(super) fn gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (name, gate) = (&origin.name, origin.gate.as_ref()?);
-    let it = gate.overridden.as_ref()?;
-    if it.values.pause {
+    let set = gate.overridden.as_ref()?;
+    if set.values.pause {
         let title = format!("The gate of {name} is paused");
-        return Some(paused(name, title, it, gate.depth));
+        return Some(find_pause(name, title, set, gate.depth));
     }
-    let title = format!("The gate of {name}");
-    let found = overridden(name, &title, &it.values.texts(), &end(it));
-    Some(match it.owner {
+    let subject = format!("The gate of {name}");
+    let found = find_override(name, &subject, &set.values.texts(), &describe_end(set));
+    Some(match set.owner {
         None => found,
         Some(_) => Finding {
             remedy: "Nothing is to be done: it ends when its owner ends. To end it now, undo the override."
@@ -69,27 +71,27 @@ pub(super) fn gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
 /// Rule: a waiting room has an override.
 pub(super) fn room(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let (name, room) = (&origin.name, origin.room.as_ref()?);
-    let it = room.room.overridden.as_ref()?;
-    if it.values.pause && room.room.waiting > 0 {
+    let set = room.room.overridden.as_ref()?;
+    if set.values.pause && room.room.waiting > 0 {
         let visitors = visitors_wait(room);
         let title = format!("Calling is paused in the waiting room of {name} while {visitors}");
         return Some(Finding {
             weight: part(room.room.waiting, 1),
-            evidence: format!("{} paused it until {}.", it.by, timestamp(it.until)),
+            evidence: format!("{} paused it until {}.", set.by, timestamp(set.until)),
             remedy: format!("{RESUME} A word tells those who wait why."),
-            ..paused(name, title, it, 0)
+            ..find_pause(name, title, set, 0)
         });
     }
-    let title = format!("The waiting room of {name}");
-    let texts = it.values.texts();
-    Some(overridden(name, &title, &texts, &end(it)))
+    let subject = format!("The waiting room of {name}");
+    let texts = set.values.texts();
+    Some(find_override(name, &subject, &texts, &describe_end(set)))
 }
 
 /// Advice to end a pause.
 const RESUME: &str = "Resume it by undoing the override, or wait until it ends.";
 
 /// Formats the end and the author of an override, as the end of a sentence.
-fn end<V>(overridden: &Override<V>) -> String {
+fn describe_end<V>(overridden: &Override<V>) -> String {
     let (until, by) = (timestamp(overridden.until), &overridden.by);
     match &overridden.owner {
         Some(owner) => format!(", {owner} renews it, set by {by}"),
@@ -97,8 +99,8 @@ fn end<V>(overridden: &Override<V>) -> String {
     }
 }
 
-/// Finding for a pause of a zone or a gate with `depth` waiters.
-fn paused<V>(name: &Plain, title: String, pause: &Override<V>, depth: u64) -> Finding {
+/// Describes a pause of a zone or a gate with `depth` waiters.
+fn find_pause<V>(name: &Plain, title: String, pause: &Override<V>, depth: u64) -> Finding {
     let (until, by) = (timestamp(pause.until), &pause.by);
     Finding {
         weight: part(depth, 1),
@@ -110,8 +112,8 @@ fn paused<V>(name: &Plain, title: String, pause: &Override<V>, depth: u64) -> Fi
     }
 }
 
-/// Finding for an override with these values. `end`: expiry, and author.
-fn overridden(name: &Plain, subject: &str, values: &[String], end: &str) -> Finding {
+/// Describes an override with these values. `end`: text of its expiry and author.
+fn find_override(name: &Plain, subject: &str, values: &[String], end: &str) -> Finding {
     Finding {
         title: format!("{subject} is not as in the file"),
         evidence: format!("{}{end}.", listed(values)),

@@ -1,8 +1,12 @@
 //! Tests of headlines about the configuration file.
+//!
+//! `reported` changes a second in which nothing is wrong (`fine`), and checks the headline after
+//! ten such seconds: severity, cause and subject. Then `says` checks parts of its text.
 
 use super::*;
 use crate::status::sample::{ChangeSample, LostKeysSample, Problem};
 
+/// A plan that lost two of its three keys 3.2 seconds ago. `file`: its file, if it has one.
 fn lost(file: Option<&str>) -> LostKeysSample {
     LostKeysSample {
         zone: "per_client".into(),
@@ -16,40 +20,40 @@ fn lost(file: Option<&str>) -> LostKeysSample {
 
 #[test]
 fn probable_mistakes_in_the_file_are_reported() {
-    reported("warn file_error", |it| {
+    reported("warn file_error", |now| {
         let missing = config::Problem::without_location("cannot be read: No such file".to_owned());
-        it.error = Some(missing.into());
+        now.error = Some(missing.into());
     })
     .says("The file cannot be read: No such file. … Write the file again")
     .not(&["Line", "line"]);
-    reported("warn file_error", |it| {
-        it.error = Some(Problem {
+    reported("warn file_error", |now| {
+        now.error = Some(Problem {
             line: Some(4),
             message: "client_cert: /a.pem: it has no certificate in PEM".into(),
             ..Problem::default()
         });
     })
     .says("Line 4: client_cert … or the one that the line names");
-    reported("warn file_doubtful per_client", |it| {
-        it.lost_keys = vec![lost(Some("gold.txt"))];
+    reported("warn file_doubtful per_client", |now| {
+        now.lost_keys = vec![lost(Some("gold.txt"))];
     })
     .says("Plan gold of per_client has lost 2 of 3 keys")
     .says("A change of gold.txt came into force 4 s ago.")
     .says("restore gold.txt: keys without a plan have the limit of per_client.");
-    reported("warn file_doubtful per_client", |it| {
-        it.lost_keys = vec![lost(None)];
+    reported("warn file_doubtful per_client", |now| {
+        now.lost_keys = vec![lost(None)];
     })
     .says("restore the file");
-    reported("warn file_doubtful", |it| {
-        it.needs_restart = vec!["server.workers".into()];
+    reported("warn file_doubtful", |now| {
+        now.needs_restart = vec!["server.workers".into()];
     })
     .says("server.workers waits for a restart … server.workers is not as in the file")
     .says("Restart the gateway, or take the change back.");
     // Settings that need a restart come last, after other warnings.
-    reported("bad rejecting per_client", |it| {
-        it.needs_restart = vec!["server.workers".into(), "log.file".into()];
-        it.lost_keys = vec![lost(Some("gold.txt"))];
-        it.zones[0].rejected = 60;
+    reported("bad rejecting per_client", |now| {
+        now.needs_restart = vec!["server.workers".into(), "log.file".into()];
+        now.lost_keys = vec![lost(Some("gold.txt"))];
+        now.zones[0].rejected = 60;
     })
     .says("lost 2 of 3 keys\nAlso: 2 settings wait for a restart");
 }

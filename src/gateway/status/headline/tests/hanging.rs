@@ -1,9 +1,13 @@
 //! Tests of origins that hang or are slow, and of clients that hold their permits.
+//!
+//! `reported` changes a second in which nothing is wrong (`fine`), and checks the headline after
+//! ten such seconds: severity, cause and subject. Then `says` checks parts of its text.
 
 use super::*;
 use crate::origin::Phase;
 use crate::origin::report::sample::{Holder, Unanswered, Usual};
 
+/// Usual times of responses, from 300 seconds.
 const USUAL: Usual = Usual {
     p95: 0.04,
     late: 0,
@@ -12,9 +16,9 @@ const USUAL: Usual = Usual {
 };
 
 /// Sets the requests at the origin, the late ones of them, and the time without a response.
-fn silent(it: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option<Usual>) {
-    it.codes.clear();
-    let origin = &mut it.origins[0];
+fn silent(now: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option<Usual>) {
+    now.codes.clear();
+    let origin = &mut now.origins[0];
     origin.codes.clear();
     origin.in_flight = requests;
     origin.unanswered = Some(Unanswered {
@@ -27,8 +31,8 @@ fn silent(it: &mut Sample, requests: u64, late: u64, silence: f64, usual: Option
 }
 
 /// Sets the waiters and the rejections of a gate with 20 permits.
-fn gated(it: &mut Sample, depth: u64, rejected: u64) {
-    it.origins[0].gate = Some(GateSample {
+fn gated(now: &mut Sample, depth: u64, rejected: u64) {
+    now.origins[0].gate = Some(GateSample {
         depth,
         max_in_flight: both(20),
         blocked: [(Plain::from("in_flight"), 1.0)].into(),
@@ -38,9 +42,9 @@ fn gated(it: &mut Sample, depth: u64, rejected: u64) {
 }
 
 /// A client that has both requests in flight.
-fn held(it: &mut Sample, phase: Phase) {
-    it.origins[0].in_flight = 2;
-    it.origins[0].holder = Some(Holder {
+fn held(now: &mut Sample, phase: Phase) {
+    now.origins[0].in_flight = 2;
+    now.origins[0].holder = Some(Holder {
         client: "127.0.0.9".into(),
         route: "/upload".into(),
         phase,
@@ -50,54 +54,54 @@ fn held(it: &mut Sample, phase: Phase) {
     });
 }
 
-/// Advice that harms an origin that does not respond.
+/// Texts that no headline may have while an origin does not respond: advice that harms it, or calm.
 const HARMS: &[&str] = &["max_in_flight", "aise", "fine", "No requests are waiting"];
 
 #[test]
 fn a_hanging_origin_is_reported_before_the_queue_it_causes() {
-    reported("bad origin_hangs api", |it| {
-        silent(it, 604, 600, 61.0, Some(USUAL));
+    reported("bad origin_hangs api", |now| {
+        silent(now, 604, 600, 61.0, Some(USUAL));
     })
     .says("api has answered nothing for 61 s … 604 requests … the oldest for 62 s")
     .says("within 40 ms … what api waits for")
     .not(HARMS);
     // The same with permits: 20 requests are at the origin, and others are rejected.
-    reported("bad origin_hangs api", |it| {
-        silent(it, 20, 20, 4.0, Some(USUAL));
-        gated(it, 100, 30);
+    reported("bad origin_hangs api", |now| {
+        silent(now, 20, 20, 4.0, Some(USUAL));
+        gated(now, 100, 30);
     })
     .says("nothing for 4.0 s … 100 requests wait at its gate … rejects")
     .not(HARMS);
     // The first seconds of a gateway: the usual values are not known yet.
-    reported("bad origin_hangs api", |it| {
-        silent(it, 2, 2, 40.0, None);
-        gated(it, 5, 0);
+    reported("bad origin_hangs api", |now| {
+        silent(now, 2, 2, 40.0, None);
+        gated(now, 5, 0);
     })
     .says("What is usual for it is not known yet.")
     .not(HARMS);
     // Too few requests to report a hang. But no text advises to raise a limit or says that all is
     // well.
-    reported("warn waiting api", |it| {
+    reported("warn waiting api", |now| {
         let longest = 9.0;
-        silent(it, 1, 1, 3.0, Some(Usual { longest, ..USUAL }));
-        gated(it, 1, 0);
-        let gate = it.origins[0].gate.as_mut().unwrap();
+        silent(now, 1, 1, 3.0, Some(Usual { longest, ..USUAL }));
+        gated(now, 1, 0);
+        let gate = now.origins[0].gate.as_mut().unwrap();
         gate.max_in_flight.now = Some(1);
     })
     .says("has answered nothing for some seconds: find out why")
     .not(HARMS);
     // The first second: the gate is full already, and the last responses were in this second.
-    reported("bad rejecting api", |it| {
-        silent(it, 20, 0, 0.0, Some(USUAL));
-        gated(it, 100, 50);
+    reported("bad rejecting api", |now| {
+        silent(now, 20, 0, 0.0, Some(USUAL));
+        gated(now, 100, 50);
     })
     .says("leaves requests without an answer: find out why")
     .not(HARMS);
     // A gate with only a rate, before an origin that has not responded yet.
-    reported("bad rejecting api", |it| {
-        silent(it, 5, 0, 1.0, None);
-        gated(it, 10, 50);
-        let gate = it.origins[0].gate.as_mut().unwrap();
+    reported("bad rejecting api", |now| {
+        silent(now, 5, 0, 1.0, None);
+        gated(now, 10, 50);
+        let gate = now.origins[0].gate.as_mut().unwrap();
         gate.max_in_flight = ConfiguredAndEffective::default();
         gate.rate = both(5.0);
         gate.blocked = [(Plain::from("pace"), 1.0)].into();
@@ -105,19 +109,15 @@ fn a_hanging_origin_is_reported_before_the_queue_it_causes() {
     .says("leaves requests without an answer: find out why")
     .not(&["aise", "`rate`"]);
     // Long polls that take as long as before: none is late before a minute.
-    reported("none idle", |it| {
-        let (p95, longest) = (20.0, 21.0);
-        let usual = Usual {
-            p95,
-            longest,
-            ..USUAL
-        };
-        silent(it, 200, 0, 5.0, Some(usual));
+    reported("none idle", |now| {
+        let mut usual = USUAL;
+        (usual.p95, usual.longest) = (20.0, 21.0);
+        silent(now, 200, 0, 5.0, Some(usual));
     })
     .says("api has answered nothing for 5.0 s")
     .not(&["No requests are waiting"]);
     // One report that takes as long as such reports usually take.
-    reported("none idle", |it| silent(it, 1, 1, 8.0, Some(USUAL)))
+    reported("none idle", |now| silent(now, 1, 1, 8.0, Some(USUAL)))
         .says("api has answered nothing for 8.0 s")
         .not(&["No requests are waiting"]);
 }
@@ -125,43 +125,41 @@ fn a_hanging_origin_is_reported_before_the_queue_it_causes() {
 #[test]
 fn an_origin_that_answers_late_or_waits_for_a_client_has_its_headlines() {
     // Some routes hang, and others respond.
-    reported("warn origin_hangs api", |it| {
-        silent(it, 12, 11, 0.0, Some(USUAL));
-        it.codes = counts(&[("2xx", 10)]);
-        it.origins[0].codes = counts(&[("2xx", 10)]);
+    reported("warn origin_hangs api", |now| {
+        silent(now, 12, 11, 0.0, Some(USUAL));
+        now.codes = counts(&[("2xx", 10)]);
+        now.origins[0].codes = counts(&[("2xx", 10)]);
     })
     .says("leaves 11 requests without an answer")
     .not(HARMS);
     // Long polls beside other requests.
-    reported("fine fine", |it| {
-        silent(it, 12, 11, 0.0, Some(Usual { late: 10, ..USUAL }));
-        it.codes = counts(&[("2xx", 10)]);
-        it.origins[0].codes = counts(&[("2xx", 10)]);
+    reported("fine fine", |now| {
+        silent(now, 12, 11, 0.0, Some(Usual { late: 10, ..USUAL }));
+        now.codes = counts(&[("2xx", 10)]);
+        now.origins[0].codes = counts(&[("2xx", 10)]);
     });
-    reported("warn origin_hangs api", |it| {
-        it.origins[0].usual = Some(USUAL);
-        it.origins[0].latency.p95 = Some(1.5);
+    reported("warn origin_hangs api", |now| {
+        now.origins[0].usual = Some(USUAL);
+        now.origins[0].latency.p95 = Some(1.5);
     })
     .says("slower than usual … within 1.5 s, before within 40 ms")
     .not(HARMS);
     // Three times a few milliseconds is not slow.
-    reported("fine fine", |it| {
-        it.origins[0].usual = Some(Usual {
-            p95: 0.004,
-            ..USUAL
-        });
-        it.origins[0].latency.p95 = Some(0.02);
+    reported("fine fine", |now| {
+        let p95 = 0.004;
+        now.origins[0].usual = Some(Usual { p95, ..USUAL });
+        now.origins[0].latency.p95 = Some(0.02);
     });
-    reported("bad rejecting api", |it| {
-        gated(it, 0, 10);
-        held(it, Phase::Upload);
+    reported("bad rejecting api", |now| {
+        gated(now, 0, 10);
+        held(now, Phase::Upload);
     })
     .says("2 of 2 requests in flight are of 127.0.0.9 on /upload")
     .says("the oldest for 12 s: it uploads slowly … `request_buffer` … api is not at fault")
     .not(&["`max_in_flight`"]);
-    reported("warn waiting api", |it| {
-        gated(it, 10, 0);
-        held(it, Phase::Reader);
+    reported("warn waiting api", |now| {
+        gated(now, 10, 0);
+        held(now, Phase::Reader);
     })
     .says("it reads slowly … `response_buffer`")
     .not(&["raise its `max_in_flight`"]);

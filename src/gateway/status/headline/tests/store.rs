@@ -1,4 +1,7 @@
 //! Tests of a store that is out or refuses.
+//!
+//! `reported` changes a second in which nothing is wrong (`fine`), and checks the headline after
+//! ten such seconds: severity, cause and subject. Then `says` checks parts of its text.
 
 use super::*;
 use crate::gate::report::sample::{GateRefused, RefusedOperation};
@@ -6,8 +9,8 @@ use crate::store::report::sample::{StoreRefuses, StoreSample};
 
 #[test]
 fn trouble_with_the_store_has_its_headlines() {
-    reported("bad store_out", |it| {
-        it.store = Some(StoreSample {
+    reported("bad store_out", |now| {
+        now.store = Some(StoreSample {
             up: false,
             out_for: Some(12.0),
             reason: Some("connection refused".into()),
@@ -19,9 +22,9 @@ fn trouble_with_the_store_has_its_headlines() {
     .says("out for 12 s … connection refused … 100 skipped")
     .says("Meanwhile, zones follow their on_store_failure.")
     .not(&["raise"]);
-    reported("bad store_refuses per_client", |it| {
-        it.zones[0].rejected = 10;
-        it.store = Some(StoreSample {
+    reported("bad store_refuses per_client", |now| {
+        now.zones[0].rejected = 10;
+        now.store = Some(StoreSample {
             up: true,
             operations: counts(&[("refused", 10)]),
             refuses: Some(StoreRefuses {
@@ -35,12 +38,12 @@ fn trouble_with_the_store_has_its_headlines() {
     .says("Redis refuses all requests of per_client")
     .says("100 operations refused in the last 10 s: the store does not allow the command: NOPERM.")
     .says("Allow EVAL.");
-    reported("bad store_refuses api", |it| {
-        it.store = Some(StoreSample {
+    reported("bad store_refuses api", |now| {
+        now.store = Some(StoreSample {
             up: true,
             ..StoreSample::default()
         });
-        it.origins[0].gate = Some(GateSample {
+        now.origins[0].gate = Some(GateSample {
             rejected: counts(&[("max_queue", 5)]),
             refused: Some(GateRefused {
                 operation: RefusedOperation::Slots,

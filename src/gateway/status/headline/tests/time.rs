@@ -1,7 +1,16 @@
 //! Tests of the headline from second to second, and of ended warnings.
+//!
+//! `fine` is a second in which nothing is wrong: 10 requests pass the zone `per_client` to the
+//! origin `api`.
 
 use super::*;
 use crate::zone::report::sample::OnlyKey;
+
+/// Returns the causes of these warnings.
+fn causes(history: &[sample::PastHeadline]) -> Vec<&str> {
+    let findings = history.iter().map(|past| &past.headline.finding);
+    findings.map(|finding| finding.cause.label()).collect()
+}
 
 #[test]
 fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
@@ -13,46 +22,35 @@ fn the_history_has_each_warning_once_as_it_was_at_its_worst() {
     dead.origins[0].healthy = 0;
     fed.feed(&dead, 5);
     fed.feed(&fine(), 20);
-    let reported: Vec<_> = headlines
-        .view()
-        .history
-        .iter()
-        .map(|it| (it.since, it.until, it.headline.finding.cause.label()))
-        .collect();
-    assert_eq!(reported, [(21.0, Some(26.0), "origin_failing")]);
+    let history = headlines.view().history;
+    let only = &history[0];
+    assert_eq!((only.since, only.until), (21.0, Some(26.0)));
+    assert_eq!(causes(&history), ["origin_failing"]);
     let mut errors = fine();
     errors.origins[0].codes = counts(&[("5xx", 10)]);
     fed.feed(&errors, 10);
     fed.feed(&fine(), 5);
     let last = &headlines.view().history[0].headline.finding;
     assert_eq!(last.title, "Origin api answers 100 % with 5xx", "its worst");
-    assert_ne!(
-        headlines.view().headline.finding.title,
-        last.title,
-        "it decays"
-    );
+    let now = headlines.view().headline.finding.title;
+    assert_ne!(now, last.title, "it decays");
     fed.feed(&fine(), 5);
     assert_eq!(headlines.view().headline.finding.cause.label(), "fine");
-    let causes: Vec<_> = headlines
-        .view()
-        .history
-        .iter()
-        .map(|it| it.headline.finding.cause.label())
-        .collect();
-    assert_eq!(causes, ["origin_errors", "origin_failing"]);
-    assert_eq!(headlines.view().history[0].count, 100);
+    let history = headlines.view().history;
+    assert_eq!(causes(&history), ["origin_errors", "origin_failing"]);
+    assert_eq!(history[0].count, 100);
 }
 
 /// An incident that has ended is not in the present tense for more than five seconds.
 #[test]
 fn an_ended_incident_is_not_in_the_present_tense() {
     let incidents: [fn(&mut Sample); 6] = [
-        |it| it.zones[0].rejected = 60,
-        |it| it.zones[0].left = 60,
-        |it| it.origins[0].codes = counts(&[("5xx", 10)]),
-        |it| it.origins[0].errors = counts(&[("timeout", 10)]),
-        |it| it.origins[0].left = 60,
-        |it| it.zones[0].new_keys = 200,
+        |now| now.zones[0].rejected = 60,
+        |now| now.zones[0].left = 60,
+        |now| now.origins[0].codes = counts(&[("5xx", 10)]),
+        |now| now.origins[0].errors = counts(&[("timeout", 10)]),
+        |now| now.origins[0].left = 60,
+        |now| now.zones[0].new_keys = 200,
     ];
     for incident in incidents {
         let mut fed = EditorFixture::new();
@@ -100,15 +98,15 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
         change(zone);
         second
     };
-    let causes: [(Change, &str); 2] = [
-        (
-            |it| it.untrusted_proxy = Some("10.0.0.7".into()),
-            "counts all clients behind 10.0.0.7 as one",
-        ),
-        (|it| only_key(it, true), "All requests share one key: all"),
+    let proxy: Change = |zone| zone.untrusted_proxy = Some("10.0.0.7".into());
+    let constant_key: Change = |zone| only_key(zone, true);
+    // A cause, and the text about it.
+    let causes = [
+        (proxy, "counts all clients behind 10.0.0.7 as one"),
+        (constant_key, "All requests share one key: all"),
     ];
     let one_client = rejecting(|_| {});
-    let another_key = rejecting(|it| only_key(it, false));
+    let another_key = rejecting(|zone| only_key(zone, false));
     for (cause, says) in causes {
         // The load ends; the cause is corrected, in a second with rejections; the key is another.
         for ends_with in [&fine(), &one_client, &another_key] {
@@ -120,21 +118,19 @@ fn a_cause_that_has_ended_stays_as_long_as_its_rejections_are_counted() {
             let mut reported = Vec::new();
             for (seq, second) in (100..).zip(seconds) {
                 editor.edit(&mut Sample { seq, ..second });
-                let it = headlines.view().headline.finding;
-                reported.push(format!("{} {} {}", it.title, it.evidence, it.remedy));
+                let finding = headlines.view().headline.finding;
+                let (evidence, remedy) = (finding.evidence, finding.remedy);
+                reported.push(format!("{} {evidence} {remedy}", finding.title));
             }
             let (calm, during) = reported.split_last().expect("some seconds");
             assert!(calm.contains("Answers come as usual"), "{calm}");
             for reported in during {
-                let is_of_rejections =
-                    reported.contains("rejected") || reported.contains("rejects");
-                assert!(
-                    !is_of_rejections || !reported.contains("One client"),
-                    "{reported}"
-                );
+                let has = |text| reported.contains(text);
+                let is_of_rejections = has("rejected") || has("rejects");
+                assert!(!is_of_rejections || !has("One client"), "{reported}");
             }
-            let is_reported = during.iter().filter(|it| it.contains(says)).count();
-            assert!(is_reported >= 6, "{says}: {reported:#?}");
+            let reports = during.iter().filter(|text| text.contains(says)).count();
+            assert!(reports >= 6, "{says}: {reported:#?}");
         }
     }
 }
