@@ -1,7 +1,8 @@
-//! Finds the rate that a headline may advise.
+//! Finds the rate that a headline may advise: under it, fewer requests would wait or be rejected.
 //!
-//! The arrivals of a zone are replayed as `what-if` does. Replays are rare, have a time limit, and
-//! run on a thread for blocking work, never on a worker.
+//! The last requests of a zone (its *arrivals*) are decided again with other rates, as in
+//! `what_if`. Such replays are rare, have a time limit, and run on a thread for blocking work,
+//! never on a worker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,18 +20,18 @@ use crate::time::clock;
 use crate::zone::Zone;
 use crate::zone::report::sample::RateAdvice;
 
-/// Minimum interval of replays.
-const EVERY: Duration = Duration::from_secs(5);
-/// Minimum interval of replays while the request rate of the keys is not known yet.
-const SOON: Duration = Duration::from_secs(2);
-/// Replays take at most 1/`REST` of a processor's time.
-const REST: u32 = 20;
+/// Minimum interval of searches.
+const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
+/// Minimum interval of searches while no rate is tried: it is not known yet how fast keys send.
+const EARLY_INTERVAL: Duration = Duration::from_secs(2);
+/// Searches take at most 1/`SHARE_DIVISOR` of a processor's time.
+const SHARE_DIVISOR: u32 = 20;
 /// Time limit for the workers to return their arrivals.
-const COLLECTED_IN: Duration = Duration::from_secs(1);
+const MAX_COLLECTING: Duration = Duration::from_secs(1);
 /// Time limit of all replays for one advice.
-const REPLAYED_IN: Duration = Duration::from_millis(400);
+const MAX_REPLAYING: Duration = Duration::from_millis(400);
 /// Lifetime of an advice.
-const KEPT: Duration = Duration::from_secs(60);
+const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// Looks for advice and adds it to samples.
 #[derive(Default)]
@@ -40,6 +41,7 @@ pub(super) struct Advisor(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     last: Option<Found>,
+    /// Whether a search is running.
     is_busy: bool,
     /// Instant of the next search; `None`: at once.
     next: Option<Moment>,
@@ -58,7 +60,7 @@ struct Found {
 /// requests of other keys.
 type Subject = (Plain, Moment);
 
-/// Subject of an advice about this zone.
+/// Returns the subject of an advice about this zone.
 fn subject(zone: &Zone) -> Subject {
     (Plain::new(&zone.settings().name), zone.started())
 }
@@ -66,17 +68,17 @@ fn subject(zone: &Zone) -> Subject {
 impl Advisor {
     /// Adds the current advice to the zone of a sample, if there is one.
     pub(super) fn advise(&self, sample: &mut Sample, gateway: &Gateway, now: Moment) {
-        let state = state(&self.0);
-        let Some(Found { advice, about, at }) = &state.last else {
+        let state = lock(&self.0);
+        let Some(found) = &state.last else {
             return;
         };
         let mut zones = gateway.zones().iter();
-        if now.since(*at) > KEPT || !zones.any(|zone| subject(zone) == *about) {
+        if now.since(found.at) > MAX_AGE || !zones.any(|zone| subject(zone) == found.about) {
             return;
         }
         let mut zones = sample.zones.iter_mut();
-        if let Some(zone) = zones.find(|zone| zone.name == about.0) {
-            zone.advice = Some(advice.clone());
+        if let Some(zone) = zones.find(|zone| zone.name == found.about.0) {
+            zone.advice = Some(found.advice.clone());
         }
     }
 
@@ -93,24 +95,26 @@ impl Advisor {
             return;
         };
         {
-            let mut state = state(&self.0);
-            let is_other = state.last.as_ref().is_some_and(|it| it.about != about);
+            let mut state = lock(&self.0);
+            // Advice about another zone helps nobody now: the search need not wait for its
+            // interval.
+            let is_other = state.last.as_ref().is_some_and(|last| last.about != about);
             if state.is_busy || (state.next.is_some_and(|next| now < next) && !is_other) {
                 return;
             }
             state.is_busy = true;
         }
-        let (kept, gateway) = (Arc::clone(&self.0), Arc::clone(gateway));
+        let (shared, gateway) = (Arc::clone(&self.0), Arc::clone(gateway));
         actix_rt::spawn(async move {
             let (advice, took) = search(gateway, index).await.unzip();
-            let every = match &advice {
-                Some(advice) if advice.faster.is_empty() => SOON,
-                _ => EVERY,
+            let interval = match &advice {
+                Some(advice) if advice.faster.is_empty() => EARLY_INTERVAL,
+                _ => SEARCH_INTERVAL,
             };
             let now = clock::now();
-            let mut state = state(&kept);
+            let mut state = lock(&shared);
             state.is_busy = false;
-            state.next = Some(now + every.max(took.unwrap_or_default() * REST));
+            state.next = Some(now + interval.max(took.unwrap_or_default() * SHARE_DIVISOR));
             state.last = advice.map(|advice| Found {
                 advice,
                 about,
@@ -123,16 +127,16 @@ impl Advisor {
 /// Searches for advice. Returns it with the duration of its replays.
 async fn search(gateway: Arc<Gateway>, index: usize) -> Option<(RateAdvice, Duration)> {
     let arrivals = gateway.zones().get(index)?.arrivals();
-    let arrivals = timeout(COLLECTED_IN, arrivals).await.ok()?;
+    let arrivals = timeout(MAX_COLLECTING, arrivals).await.ok()?;
     let found = web::block(move || {
         let began = clock::now();
         let settings = in_force(&gateway, index);
-        let advice = advise(&arrivals, &settings, index, began + REPLAYED_IN)?;
+        let advice = advise(&arrivals, &settings, index, began + MAX_REPLAYING)?;
         Some((advice, clock::now().since(began)))
     });
     found.await.ok().flatten()
 }
 
-fn state(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

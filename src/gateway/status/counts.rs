@@ -1,4 +1,4 @@
-//! Counts of metrics by label, as the API and the live samples show them.
+//! Counts of metrics by label, such as `2xx`, as the API and the samples of each second show them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::observe::metrics::{
 };
 use crate::zone::report::sample::Totals;
 
-/// Status of a request whose client disconnected before a response began.
+/// Status of a request whose client disconnected before a response began, as in nginx.
 const CLIENT_DISCONNECTED: u16 = 499;
 
 /// Numbers by label such as `2xx`, without zeros.
@@ -36,8 +36,8 @@ pub(crate) fn codes(route: &RouteMetrics) -> Labelled {
 ///
 /// A response of an origin with this status counts here, too.
 pub(crate) fn left(route: &RouteMetrics) -> u64 {
-    let left = route.statuses().filter(|it| it.0 == CLIENT_DISCONNECTED);
-    left.map(|(_, count)| count).sum()
+    let disconnected = route.statuses().filter(|it| it.0 == CLIENT_DISCONNECTED);
+    disconnected.map(|(_, count)| count).sum()
 }
 
 /// Requests of a zone by outcome. `count`: number of requests with this outcome.

@@ -1,4 +1,6 @@
 //! Clients that disconnected while their requests waited, for samples.
+//!
+//! A sample is the status of the gateway in one second.
 
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ const MIN_WAIT: Duration = Duration::from_millis(100);
 
 /// Clients that disconnected in a second while their requests waited.
 pub(crate) struct Disconnects {
+    /// Number of these clients.
     pub(crate) left: u64,
     /// Median of their waits, in seconds.
     pub(crate) left_after: Option<f64>,
@@ -35,14 +38,14 @@ mod tests {
     use crate::observe::metrics::AtomicHistogram;
 
     #[test]
-    fn clients_that_did_not_wait_say_nothing_of_a_wait() {
+    fn clients_that_disconnected_without_a_wait_are_left_out() {
         let waits = AtomicHistogram::default();
         for _ in 0..50 {
             waits.record(Duration::ZERO);
             waits.record(Duration::from_millis(50));
         }
-        let none = Disconnects::of(&waits.counts());
-        assert_eq!((none.left, none.left_after), (0, None));
+        let too_short = Disconnects::of(&waits.counts());
+        assert_eq!((too_short.left, too_short.left_after), (0, None));
         for _ in 0..3 {
             waits.record(Duration::from_secs(1));
         }

@@ -1,7 +1,8 @@
 //! `/metrics`: metrics of the process from the crate `metrics`, and series of zones, origins and
 //! routes.
 //!
-//! A noun has series only while it is in the file, or still has waiters.
+//! A zone, origin or route has series only while it is in the file, or still has waiters. Its
+//! `report` writes them, by the `table` of metrics.
 
 pub(crate) mod table;
 

@@ -1,4 +1,4 @@
-//! Growth of counts since the previous second.
+//! Growth of counts since the previous second: a sample shows what a second adds to total counts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -7,9 +7,10 @@ use std::mem;
 use super::plain::Plain;
 use crate::observe::metrics::Counts;
 
-/// Counts since the start.
+/// Counts since the start of the process.
 ///
-/// If a noun is removed from the file and comes back, it counts from zero again.
+/// If a zone, server or route is removed from the file and comes back, it counts from zero again.
+/// Then its whole count is its growth.
 pub(crate) trait Growing {
     /// Computes the growth since `past`.
     fn since(&self, past: &Self) -> Self;
@@ -48,11 +49,11 @@ impl<C: Growing + Clone> Growing for Option<C> {
 /// Only the entries that have grown.
 impl<N: Growing + Copy + Default + PartialOrd> Growing for BTreeMap<Plain, N> {
     fn since(&self, past: &Self) -> Self {
-        let each = self.iter().map(|(name, count)| {
+        let growths = self.iter().map(|(name, count)| {
             let before = past.get(name).copied().unwrap_or_default();
             (name.clone(), count.since(&before))
         });
-        each.filter(|(_, by)| *by > N::default()).collect()
+        growths.filter(|(_, by)| *by > N::default()).collect()
     }
 }
 
@@ -114,7 +115,7 @@ impl<K: Eq + Hash, C: Growing + Default> Before<K, C> {
         self.before = mem::take(&mut self.now);
     }
 
-    /// Growth in the last second. `now`: the count so far.
+    /// Returns the growth since the last second, and keeps `now`, the total count.
     pub(crate) fn since(&mut self, key: K, now: C) -> C {
         let since = now.since(&self.before.remove(&key).unwrap_or_default());
         self.now.insert(key, now);
@@ -126,7 +127,7 @@ impl<K: Eq + Hash, C: Growing + Default> Before<K, C> {
         self.now.contains_key(key)
     }
 
-    /// Number of keys counted in this second.
+    /// Returns the number of keys counted in this second.
     pub(crate) fn len(&self) -> usize {
         self.now.len()
     }
@@ -139,9 +140,9 @@ mod tests {
     #[test]
     fn unchanged_counts_are_left_out_and_a_restart_counts_from_zero() {
         let counts = |a: u64, b| BTreeMap::from([("a".into(), a), ("b".into(), b)]);
-        let seen = counts(7, 2).since(&counts(4, 2));
-        assert_eq!(seen, BTreeMap::from([("a".into(), 3)]));
-        let again = counts(1, 0).since(&counts(4, 2));
-        assert_eq!(again, BTreeMap::from([("a".into(), 1)]));
+        let grown = counts(7, 2).since(&counts(4, 2));
+        assert_eq!(grown, BTreeMap::from([("a".into(), 3)]));
+        let restarted = counts(1, 0).since(&counts(4, 2));
+        assert_eq!(restarted, BTreeMap::from([("a".into(), 1)]));
     }
 }

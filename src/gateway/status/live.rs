@@ -1,4 +1,6 @@
 //! Samples of the last ten minutes, sent to connected clients as server-sent events.
+//!
+//! A sample is the status of the gateway in one second. Clients are live pages and `drip top`.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -11,15 +13,15 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 /// Maximum number of kept samples: one for each second.
-const KEPT: usize = 600;
+const MAX_SAMPLES: usize = 600;
 /// Maximum memory for the samples, in bytes. With hundreds of zones fewer samples are kept.
-const KEPT_BYTES: usize = 16 * 1024 * 1024;
+const MAX_SAMPLE_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum number of connected clients. A further one replaces the oldest.
-const LISTENERS: usize = 64;
+const MAX_LISTENERS: usize = 64;
 /// Number of samples that a client may be behind before it is disconnected.
 ///
 /// It connects again and names the last sample that it received.
-const BEHIND: usize = 8;
+const MAX_BEHIND: usize = 8;
 
 /// The last samples, and the connected clients.
 #[derive(Clone, Debug, Default)]
@@ -28,14 +30,18 @@ pub(crate) struct Live(Arc<Mutex<State>>);
 /// Kept samples and connected clients.
 #[derive(Debug, Default)]
 struct State {
+    /// Kept samples, the oldest first.
     samples: VecDeque<Sample>,
+    /// Size of all kept samples.
     bytes: usize,
+    /// Channels to the connected clients, the oldest client first.
     listeners: Vec<mpsc::Sender<Bytes>>,
 }
 
 /// A kept sample as an event.
 #[derive(Clone, Debug)]
 struct Sample {
+    /// Number of the sample.
     seq: u64,
     json: Bytes,
 }
@@ -53,7 +59,7 @@ impl Live {
             .retain(|listener| listener.try_send(event.clone()).is_ok());
         state.bytes += json.len();
         state.samples.push_back(Sample { seq, json });
-        while state.samples.len() > KEPT || state.bytes > KEPT_BYTES {
+        while state.samples.len() > MAX_SAMPLES || state.bytes > MAX_SAMPLE_BYTES {
             let Some(oldest) = state.samples.pop_front() else {
                 break;
             };
@@ -68,10 +74,10 @@ impl Live {
     pub(crate) fn listen(&self, since: Option<u64>) -> SampleStream {
         let mut state = self.state();
         state.listeners.retain(|listener| !listener.is_closed());
-        if state.listeners.len() >= LISTENERS {
+        if state.listeners.len() >= MAX_LISTENERS {
             state.listeners.remove(0);
         }
-        let (sender, samples) = mpsc::channel(BEHIND);
+        let (sender, samples) = mpsc::channel(MAX_BEHIND);
         state.listeners.push(sender);
         // A number above the newest one is from an earlier process.
         let newest = state.samples.back().map(|newest| newest.seq);
@@ -81,7 +87,7 @@ impl Live {
         SampleStream { history, samples }
     }
 
-    /// The newest sample; `None` before the first.
+    /// Returns the newest sample; `None` before the first.
     pub(crate) fn newest(&self) -> Option<Bytes> {
         self.state()
             .samples
@@ -96,6 +102,7 @@ impl Live {
 
 /// Joins many samples to one event, in pieces that share the samples' memory.
 fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
+    // The first line, a colon, is a comment of the event stream: clients ignore it.
     let id = samples.last().map(|newest| format!("id: {}\n", newest.seq));
     let head = format!(
         ":\n\n{}event: history\ndata: {{\"samples\":[",

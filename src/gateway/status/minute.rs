@@ -1,4 +1,7 @@
-//! Latencies of the last minute, for each server and route.
+//! Latencies of the last minute, for the store and for each server and route.
+//!
+//! Histograms count since the start of the process. A *step* keeps such total counts, so that the
+//! difference between now and the oldest step is the counts of the last minute.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -10,7 +13,7 @@ use serde::Serialize;
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::Counts;
 
-/// Interval of steps, in seconds. A step keeps the total counts of all sources.
+/// Interval of steps, in seconds.
 const INTERVAL: u64 = 10;
 /// Number of kept steps. The oldest is 50 to 60 seconds old.
 const STEPS: usize = 6;
@@ -23,19 +26,21 @@ pub(crate) const MAX_KEPT: usize = 500;
 #[derive(Clone, Default)]
 pub(crate) struct Minute(Arc<Mutex<Steps>>);
 
-/// Total counts at each of the last steps, the oldest first.
+/// Kept steps.
 #[derive(Default)]
 struct Steps {
+    /// Number of seconds that have ended.
     seconds: u64,
+    /// Total counts of each source at each of the last steps, the oldest step first.
     counts: HashMap<LatencySource, VecDeque<Counts>>,
 }
 
 impl Steps {
-    /// Keeps a step. Forgets what is no longer counted.
+    /// Adds a step with the total counts `now`. Forgets sources that are no longer counted.
     fn keep(&mut self, now: impl Iterator<Item = (LatencySource, Counts)>) {
         let mut before = mem::take(&mut self.counts);
         for (source, counts) in now {
-            // Several routes may have one name.
+            // Several routes may have one name: only the first of them is kept.
             if self.counts.len() >= MAX_KEPT || self.counts.contains_key(&source) {
                 continue;
             }
@@ -49,7 +54,7 @@ impl Steps {
     }
 }
 
-/// Source of a latency.
+/// Source of latencies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LatencySource {
     /// The store with this URL.
@@ -72,35 +77,36 @@ impl Minute {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles the end of a second.
+    /// Handles the end of a second: adds a step if its interval is over.
     pub(crate) fn tick(&self, gateway: &Gateway) {
         let mut steps = self.lock();
         if steps.seconds.is_multiple_of(INTERVAL) {
-            steps.keep(all(gateway));
+            steps.keep(all_counts(gateway));
         }
         steps.seconds += 1;
     }
 
-    /// Counts of the last minute. `now`: the total counts.
+    /// Returns the counts of the last minute. `now`: the total counts.
     pub(crate) fn counts(&self, source: &LatencySource, now: &Counts) -> Counts {
         let kept = self.lock();
         match kept.counts.get(source).and_then(VecDeque::front) {
             Some(before) => now.since(before),
-            // A source without a step is less than 10 s old, so all its counts are of the last
-            // minute. If the table is full, it may be older, and has no latency.
+            // A source without a step began after the last step, less than 10 s ago. So all its
+            // counts are of the last minute. If the table is full, the source may be older, and has
+            // no latency.
             None if kept.counts.len() < MAX_KEPT => now.clone(),
             None => Counts::default(),
         }
     }
 
-    /// Latency of the last minute. `now`: the total counts.
+    /// Returns the latency of the last minute. `now`: the total counts.
     pub(crate) fn latency(&self, source: &LatencySource, now: &Counts) -> Latency {
         latency(&self.counts(source, now))
     }
 }
 
-/// All latency counts of a gateway.
-fn all(gateway: &Gateway) -> impl Iterator<Item = (LatencySource, Counts)> {
+/// Returns the total counts of all sources of a gateway.
+fn all_counts(gateway: &Gateway) -> impl Iterator<Item = (LatencySource, Counts)> {
     let store = gateway.store_health().map(|store| {
         let url = store.settings().url.to_string();
         (LatencySource::Store(url), store.round_trips().counts())
@@ -130,9 +136,9 @@ pub struct Latency {
     pub p99: Option<f64>,
 }
 
-/// Quantiles of these durations.
+/// Returns the quantiles of these durations.
 pub(crate) fn latency(counts: &Counts) -> Latency {
-    let quantile = |q| counts.quantile(q).map(|it| it.as_secs_f64());
+    let quantile = |q| counts.quantile(q).map(|duration| duration.as_secs_f64());
     Latency {
         p50: quantile(0.5),
         p95: quantile(0.95),
@@ -147,40 +153,42 @@ mod tests {
     use super::*;
     use crate::observe::metrics::AtomicHistogram;
 
-    fn counted(so_far: &AtomicHistogram) -> impl Iterator<Item = (LatencySource, Counts)> {
-        std::iter::once((LatencySource::Route("/".to_owned()), so_far.counts()))
+    /// Returns the total counts of one route.
+    fn counts_of_route(
+        latencies: &AtomicHistogram,
+    ) -> impl Iterator<Item = (LatencySource, Counts)> {
+        std::iter::once((LatencySource::Route("/".to_owned()), latencies.counts()))
     }
 
     #[test]
     fn latencies_older_than_a_minute_are_left_out() {
         let (minute, histogram) = (Minute::default(), AtomicHistogram::default());
-        let of = LatencySource::Route("/".to_owned());
+        let route = LatencySource::Route("/".to_owned());
         histogram.record(Duration::from_secs(1));
         for step in 0..8 {
-            let counts = minute.counts(&of, &histogram.counts());
+            let counts = minute.counts(&route, &histogram.counts());
             let found = counts.quantile(0.5).is_some();
             // The first step is kept before anything was counted.
             if step == 0 {
                 let nothing = AtomicHistogram::default();
-                minute.lock().keep(counted(&nothing));
+                minute.lock().keep(counts_of_route(&nothing));
             } else {
-                minute.lock().keep(counted(&histogram));
+                minute.lock().keep(counts_of_route(&histogram));
             }
             assert_eq!(found, step < 7, "step {step}");
         }
     }
 
     #[test]
-    fn at_most_the_maximum_number_is_kept() {
+    fn at_most_the_maximum_number_of_sources_is_kept() {
         let minute = Minute::default();
-        let many =
-            (0..2 * MAX_KEPT).map(|nth| (LatencySource::Route(nth.to_string()), Counts::default()));
-        minute.lock().keep(many);
+        let route = |nth: usize| LatencySource::Route(nth.to_string());
+        let sources = (0..2 * MAX_KEPT).map(|nth| (route(nth), Counts::default()));
+        minute.lock().keep(sources);
         assert_eq!(minute.lock().counts.len(), MAX_KEPT);
         let histogram = AtomicHistogram::default();
         histogram.record(Duration::from_secs(1));
-        let of = |nth: usize| LatencySource::Route(nth.to_string());
-        let at = |nth| minute.latency(&of(nth), &histogram.counts()).p99;
-        assert!(at(0).is_some() && at(MAX_KEPT).is_none());
+        let p99 = |nth| minute.latency(&route(nth), &histogram.counts()).p99;
+        assert!(p99(0).is_some() && p99(MAX_KEPT).is_none());
     }
 }

@@ -1,7 +1,9 @@
-//! Status of the gateway, once a second: the samples of all nouns, and what is made of them.
+//! Status of the gateway, once a second: the samples of its zones, origins and other parts.
 //!
-//! Each noun has a folder `report`: the type of its sample, how it is taken, its metrics, and its
-//! rules of the headline. `route` and `process` are here, because they have no folder of their own.
+//! Zones, gates, origins, rooms, shared answers and the store have a folder `report` each, beside
+//! their code: the type of their sample, how it is taken, their metrics, and their rules of the
+//! headline. `route` and `process` are here, because they have no other folder. From the samples
+//! this module makes the headline, the events of live pages, and more.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Printable text for JSON.
+//! Printable text for JSON: text from outside cannot control the terminal that shows it.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -7,8 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// Text from outside with unprintable characters escaped as `\u{NN}`.
 ///
-/// It cannot control a terminal. A reader escapes it too, because another server may listen at the
-/// gateway's address.
+/// A program that reads it escapes it again: another server may listen at the gateway's address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Plain(String);
 
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_reaches_the_terminal_but_letters() {
+    fn characters_that_control_a_terminal_are_escaped() {
         let nasty = "a\x1b[2J\r\n\u{9b}31m\u{202e}b\\x1B é";
         let plain = r"a\u{1b}[2J\u{d}\u{a}\u{9b}31m\u{202e}b\x1B é";
         assert_eq!(Plain::new(nasty).as_str(), plain);

@@ -1,4 +1,6 @@
-//! Types of the JSON of a sample.
+//! Types of the JSON of a sample: the status of the gateway in one second.
+//!
+//! The parts of zones, origins and the store are in the `report` of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +26,7 @@ pub struct Sample {
     pub zones: Vec<ZoneSample>,
     /// Origins, in the order of the file.
     pub origins: Vec<OriginSample>,
-    /// Keys with the most waiters of all zones, deepest first.
+    /// Keys of all zones with the most waiters, the longest queue first.
     pub deepest: Vec<KeySample>,
     /// Number of times that the file was put into force.
     pub reload: u64,
@@ -34,7 +36,7 @@ pub struct Sample {
     pub stopping: bool,
     /// Responses to clients in this second, by status class: each request counts once.
     pub codes: Labelled,
-    /// Requests of these whose client disconnected before a response began: their status is 499.
+    /// Requests of `codes` whose client disconnected before a response began: their status is 499.
     pub left: u64,
     /// Routes with the most requests in this second, the busiest first.
     pub routes: Vec<RouteSample>,
@@ -81,7 +83,7 @@ impl Sample {
         self.zones.iter().find(|zone| zone.name == *name)
     }
 
-    /// First origin that is silent.
+    /// Returns the first origin that is silent.
     pub fn silent(&self) -> Option<&OriginSample> {
         self.origins.iter().find(|origin| origin.is_silent())
     }
@@ -203,6 +205,7 @@ pub struct Problem {
 impl From<config::Problem> for Problem {
     fn from(problem: config::Problem) -> Self {
         let file = problem.file.as_ref();
+        // In the configuration, line and column 0 mean that the location is unknown.
         Self {
             file: file.map(|file| Plain::new(&file.display().to_string())),
             line: (problem.line > 0).then_some(problem.line as u64),

@@ -1,4 +1,6 @@
-//! Takes a sample of the gateway each second.
+//! Takes a sample of the gateway each second: the status of its zones, origins, routes and more.
+//!
+//! The sample gets its headline and advice here, and is published to live pages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,15 +25,18 @@ use crate::time::clock;
 use crate::zone::report::Zones;
 
 /// Interval of samples.
-const EVERY: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Takes a sample each second, even if no client is connected.
 pub(crate) struct Sampler {
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file_state: watch::Receiver<FileState>,
     recent: RecentStatus,
+    /// Chooses the headline.
     editor: Editor,
+    /// Finds a rate that the headline may advise.
     advisor: Advisor,
+    /// Number of the last sample.
     seq: u64,
     zones: Zones,
     origins: Origins,
@@ -68,7 +73,7 @@ impl Sampler {
         if self.gateway.wait_for(Option::is_some).await.is_err() {
             return;
         }
-        let mut ticks = interval(EVERY);
+        let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -126,17 +131,18 @@ impl Sampler {
 }
 
 /// Routes in maintenance: all of them, or else the one that lasts longest.
-fn maintenance(all: &Maintenances) -> Option<MaintenanceSample> {
-    let longest = all.routes.iter().max_by_key(|(_, it)| it.until);
-    let (route, it) = match &all.all {
-        Some(it) => (None, it),
-        None => longest.map(|(name, it)| (Some(Plain::new(name)), it))?,
+fn maintenance(maintenances: &Maintenances) -> Option<MaintenanceSample> {
+    let longest = maintenances.routes.iter().max_by_key(|(_, it)| it.until);
+    let (route, shown) = match &maintenances.all {
+        Some(of_all_routes) => (None, of_all_routes),
+        None => longest.map(|(name, maintenance)| (Some(Plain::new(name)), maintenance))?,
     };
-    let routes = route.as_ref().map_or(0, |_| all.routes.len() as u64);
+    let routes = maintenances.routes.len() as u64;
+    let routes = route.as_ref().map_or(0, |_| routes);
     Some(MaintenanceSample {
         route,
         routes,
-        until: timestamp(it.until),
-        by: Plain::new(&it.by),
+        until: timestamp(shown.until),
+        by: Plain::new(&shown.by),
     })
 }

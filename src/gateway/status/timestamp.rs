@@ -1,4 +1,4 @@
-//! Times in JSON.
+//! Times in JSON: points of time as text in UTC, durations as seconds.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use limit::Moment;
 use super::plain::Plain;
 use crate::time::clock;
 
-/// Formats a time of the wall clock in UTC, with milliseconds.
+/// Formats an instant in UTC, as the wall clock shows it, with milliseconds.
 pub(crate) fn timestamp(moment: Moment) -> Plain {
     let millis = i64::try_from(clock::to_wall(moment).as_nanos() / 1_000_000).unwrap_or(i64::MAX);
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
@@ -16,7 +16,7 @@ pub(crate) fn timestamp(moment: Moment) -> Plain {
     Plain::new(&text.to_string())
 }
 
-/// Seconds, rounded down to microseconds: more digits only make each sample larger.
+/// Converts to seconds, rounded down to microseconds: more digits only make each sample larger.
 pub(crate) fn seconds(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e6
 }

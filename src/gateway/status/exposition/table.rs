@@ -1,4 +1,7 @@
-//! Series in the text format of Prometheus, for many things of one kind.
+//! Series in the text format of Prometheus, for many things of one kind, such as all zones.
+//!
+//! A series is one line: the name of a metric, labels such as `zone="api"`, and a value.
+//! `families.txt` has the type and the help text of each name.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
@@ -10,44 +13,49 @@ use crate::observe::metrics::{CountBy, DurationHistogram, Label, SECONDS};
 static FAMILIES: LazyLock<HashMap<&str, (&str, &str)>> = LazyLock::new(|| {
     let lines = include_str!("families.txt").lines();
     let families = lines.filter_map(|line| {
-        let (name, about) = line.split_once(' ')?;
-        Some((name, about.split_once(' ')?))
+        let (name, type_and_help) = line.split_once(' ')?;
+        Some((name, type_and_help.split_once(' ')?))
     });
     families.collect()
 });
 
-/// Things with the labels of their series, and the output text.
+/// Writes the series of all things of one kind.
 pub(crate) struct Table<'o, T> {
+    /// Text that the series are added to.
     out: &'o mut String,
+    /// Things with the labels of their series, such as `zone="api"`.
     things: Vec<(String, T)>,
 }
 
 impl<'o> Table<'o, ()> {
-    /// A table of one thing without labels.
+    /// Creates a table of the process: of one thing without labels.
     pub(crate) fn of_process(out: &'o mut String) -> Self {
         Self::new(out, [(String::new(), ())])
     }
 }
 
 impl<'o, T> Table<'o, T> {
+    /// Creates a table of these things, each with its labels.
     pub(crate) fn new(out: &'o mut String, things: impl IntoIterator<Item = (String, T)>) -> Self {
         let things = things.into_iter().collect();
         Self { out, things }
     }
 
-    /// Writes all series of one name; nothing if no thing has any.
+    /// Writes all series of the metric `name`; nothing if no thing has any.
+    ///
+    /// `series` adds the series of one thing.
     pub(crate) fn write(&mut self, name: &str, series: impl Fn(&T, &mut Series)) {
-        let before = self.out.len();
+        let length_before = self.out.len();
         let (kind, help) = FAMILIES.get(name).copied().unwrap_or(("untyped", ""));
         // Writing to a string does not fail.
         let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        let head = self.out.len();
+        let length_with_head = self.out.len();
         for (labels, thing) in &self.things {
             let out = &mut *self.out;
             series(thing, &mut Series { out, name, labels });
         }
-        if self.out.len() == head {
-            self.out.truncate(before);
+        if self.out.len() == length_with_head {
+            self.out.truncate(length_before);
         }
     }
 }
@@ -58,7 +66,7 @@ impl<T> Table<'_, T> {
         self.some(name, |thing| Some(value(thing)));
     }
 
-    /// Writes one series for each thing that has a value now.
+    /// Writes one series for each thing whose value is known (`Some`).
     pub(crate) fn some<V: Display>(&mut self, name: &str, value: impl Fn(&T) -> Option<V>) {
         self.write(name, |thing, series| {
             if let Some(value) = value(thing) {
@@ -117,6 +125,7 @@ impl Series<'_> {
     /// Adds the series of a histogram. `more`: a further label.
     pub(crate) fn durations(&mut self, more: &str, durations: &DurationHistogram) {
         let comma = if more.is_empty() { "" } else { "," };
+        // Number of durations up to each edge, and of all durations.
         let (counts, all) = durations.cumulative();
         for (edge, count) in SECONDS.into_iter().zip(counts) {
             self.line("_bucket", &format!("{more}{comma}le=\"{edge}\""), count);
@@ -149,10 +158,10 @@ pub(crate) fn labels(labels: &[(&str, &str)]) -> String {
             .replace('"', "\\\"")
             .replace('\n', "\\n")
     };
-    let each = labels
+    let labels = labels
         .iter()
         .map(|(name, text)| format!("{name}=\"{}\"", escaped(text)));
-    each.collect::<Vec<_>>().join(",")
+    labels.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -209,6 +218,7 @@ mod tests {
 
     #[test]
     fn each_name_has_a_type_and_a_help_text_and_is_written() {
+        // The source text of all files that write metrics.
         let mut code = String::new();
         let mut folders = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"))];
         while let Some(folder) = folders.pop() {
@@ -224,8 +234,9 @@ mod tests {
         let names = code
             .split('"')
             .filter(|text| text.starts_with("drip_") || text.starts_with("process_"));
-        let names =
-            names.filter(|text| text.bytes().all(|it| it.is_ascii_lowercase() || it == b'_'));
+        let is_name_character = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+        let names = names.filter(|text| text.bytes().all(is_name_character));
+        // A text that ends with `_` is the beginning of a name.
         let names = names.filter(|text| !text.ends_with('_'));
         let written: std::collections::BTreeSet<_> = names.collect();
         assert_eq!(written, FAMILIES.keys().copied().collect());

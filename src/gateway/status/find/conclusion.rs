@@ -1,4 +1,7 @@
-//! Sentences for the end of an experiment, and for the cause of the end.
+//! Sentences for the end of an experiment of `drip find`, and for the cause of the end.
+//!
+//! An experiment raises the *level* of an origin, its rate or its number of permits, step by step.
+//! A level *holds* if the *objective*, such as p95<400ms, is kept at it.
 
 use limit::find::{AbortReason, HeldBack, Level, Objective, Outcome};
 
@@ -21,25 +24,25 @@ pub fn ending(outcome: &Outcome, objective: &Objective) -> String {
             level(found.level)
         ),
         Outcome::Found(found) => {
-            let [at, low, high] = [found.level, found.low, found.high].map(level);
-            format!("{at} keeps {objective}; the end of the origin is between {low} and {high}")
+            let [kept, low, high] = [found.level, found.low, found.high].map(level);
+            format!("{kept} keeps {objective}; the end of the origin is between {low} and {high}")
         }
         Outcome::AtLeast(it) => format!("at least {}; nobody asked for more", level(*it)),
         Outcome::HeldBack(it) => format!("at least {}; {}", level(it.level), held_back(it)),
-        Outcome::Unknown(it) => {
-            format!(
-                "nothing is known: nobody asked for enough at {}",
-                level(*it)
-            )
+        Outcome::Unknown(tried) => {
+            let tried = level(*tried);
+            format!("nothing is known: nobody asked for enough at {tried}")
         }
-        Outcome::Aborted(reason, held) => format!("{}; {}", abort_reason(*reason), kept(*held)),
+        Outcome::Aborted(reason, held) => {
+            format!("{}; {}", abort_reason(*reason), highest_held(*held))
+        }
     }
 }
 
-/// Highest level that was shown to hold, for the end of a sentence.
-fn kept(held: Option<Level>) -> String {
-    held.map_or("no level was shown to hold".to_owned(), |it| {
-        format!("{} held before", level(it))
+/// Names the highest level that was shown to hold, for the end of a sentence.
+fn highest_held(held: Option<Level>) -> String {
+    held.map_or("no level was shown to hold".to_owned(), |held| {
+        format!("{} held before", level(held))
     })
 }
 

@@ -1,4 +1,8 @@
-//! Lines for the configuration file, made from the result of an experiment.
+//! Lines for the configuration file, made from the result of an experiment of `drip find`.
+//!
+//! An experiment finds the highest *level* of an origin, its rate or its number of permits, at
+//! which the *objective*, such as p95<400ms, is kept. It ends at an *upper bound* that the user
+//! gives.
 
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -45,9 +49,9 @@ impl ConfiguredLimits {
         }
     }
 
-    /// Whether the result is a reason to change the file.
+    /// Returns whether the result is a reason to change the file.
     ///
-    /// An upper bound that held is no reason against a higher value in the file.
+    /// It is none if the file has a higher value than an upper bound that held.
     fn is_changed_by(&self, found: &Found) -> bool {
         let is_lower = match found.level {
             Level::Rate(rate) => (self.rate).is_some_and(|it| rate.per_second() < it.per_second()),
@@ -72,16 +76,17 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     }
     let (took, requests) = (duration(report.took), whole(report.requests));
     let measured = format!("{}, {took}, {requests} requests", facts.when);
-    let range = range(found, &measured);
+    let range = describe_range(found, &measured);
     let mut lines = Lines::default();
     let file = &facts.file;
     let permits_in_file = file.max_in_flight.map(|it| it.to_string());
-    let table = format!("[origins.{}]", key(facts.origin));
+    let table = format!("[origins.{}]", toml_key(facts.origin));
     match found.level {
         Level::Rate(rate) => {
             let before = file.rate.map(|it| format!("\"{it}\""));
             lines.add(&table, ("rate", &format!("\"{rate}\"")), before, &range);
-            // A limit equal to the number that broke the objective would break it again.
+            // Requests in flight while the objective was kept, and (`edge`) when it broke. A limit
+            // equal to the latter would let it break again.
             let held = found.at_once.max(1);
             if let Some(edge) = found.at_edge.filter(|edge| held < *edge) {
                 let why =
@@ -97,15 +102,16 @@ pub fn fragment(facts: &Facts, report: &FindReport) -> String {
     }
     // Back-off lowers the permits when responses take longer than the objective allows.
     let in_file = file.backoff.flatten();
-    if let Some(slow) = slow(facts.objective).filter(|slow| in_file != Some(*slow)) {
-        let text = |it| format!("\"{}\"", show_duration(it));
-        let table = format!("[origins.{}.backoff]", key(facts.origin));
+    let slow = max_head_duration(facts.objective);
+    if let Some(slow) = slow.filter(|slow| in_file != Some(*slow)) {
+        let quoted = |duration| format!("\"{}\"", show_duration(duration));
+        let table = format!("[origins.{}.backoff]", toml_key(facts.origin));
         let why = "back-off: fewer at once while more than 10 % of answers take longer than the objective allows";
         if file.backoff.is_none() {
             lines.begin(&table);
-            lines.put("slow", &text(slow), why);
+            lines.put("slow", &quoted(slow), why);
         } else {
-            lines.add(&table, ("slow", &text(slow)), in_file.map(text), why);
+            lines.add(&table, ("slow", &quoted(slow)), in_file.map(quoted), why);
         }
     }
     lines.0
@@ -141,7 +147,7 @@ impl Lines {
 }
 
 /// Describes the found limit of the origin, and how it was measured.
-fn range(found: &Found, measured: &str) -> String {
+fn describe_range(found: &Found, measured: &str) -> String {
     if found.is_upper_bound {
         // No level above it was tried.
         return format!("at least: the upper bound held, {measured}");
@@ -153,8 +159,9 @@ fn range(found: &Found, measured: &str) -> String {
 }
 
 /// Longest duration that the objective allows until the head of a response.
-fn slow(objective: &Objective) -> Option<Duration> {
-    let bounds = objective.conditions().iter().filter_map(|it| match it {
+fn max_head_duration(objective: &Objective) -> Option<Duration> {
+    let conditions = objective.conditions().iter();
+    let bounds = conditions.filter_map(|condition| match condition {
         Criterion::Percentile {
             part: Part::Head,
             below,
@@ -166,7 +173,7 @@ fn slow(objective: &Objective) -> Option<Duration> {
 }
 
 /// Formats a TOML key: quoted unless it is a bare one.
-fn key(name: &str) -> String {
+fn toml_key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(is_bare) {
         return name.to_owned();

@@ -1,4 +1,7 @@
-//! Lines of text for the steps of an experiment.
+//! Lines of text for the steps of an experiment of `drip find`.
+//!
+//! A step runs an origin at one *level*, its rate or its number of permits, and measures whether
+//! each condition of the *objective* is kept.
 
 use std::time::Duration;
 
@@ -52,10 +55,11 @@ fn remark(step: &StepRecord) -> String {
     };
     match (step.purpose, step.verdict) {
         (_, StepVerdict::Broke) => {
-            let back = step.back_to.map(back);
-            let parts: Vec<_> = broken.into_iter().chain(back).collect();
+            let return_level = step.back_to.map(describe_return);
+            let parts: Vec<_> = broken.into_iter().chain(return_level).collect();
             parts.join(", ")
         }
+        // The whole step was not good, so its end was.
         (Purpose::Recover, StepVerdict::Good) if step.figures.iter().any(Measured::is_beyond) => {
             "recovered: its last 5 s were good".to_owned()
         }
@@ -71,7 +75,7 @@ fn remark(step: &StepRecord) -> String {
 }
 
 /// Formats the level that the search returns to.
-fn back(to: Level) -> String {
+fn describe_return(to: Level) -> String {
     match to {
         Level::Rate(rate) => format!("back to {rate} at once"),
         Level::Permits(permits) => format!("at once back to {permits} permits"),

@@ -96,8 +96,8 @@ fn a_step_is_one_line() {
     assert_eq!(lines, expected);
 }
 
-/// Returns the lines for a file with these settings, after a search at `origin`.
-fn advice(origin: &str, file: ConfiguredLimits, found: Found) -> String {
+/// Returns the lines for a file with these settings, after an experiment at `origin`.
+fn fragment_for(origin: &str, file: ConfiguredLimits, found: Found) -> String {
     let facts = Facts {
         origin,
         file,
@@ -107,8 +107,8 @@ fn advice(origin: &str, file: ConfiguredLimits, found: Found) -> String {
     fragment(&facts, &report(Outcome::Found(found)))
 }
 
-/// A result where the upper bound held.
-fn top() -> Found {
+/// A result of which the upper bound held.
+fn found_upper_bound() -> Found {
     Found {
         is_upper_bound: true,
         at_edge: None,
@@ -124,7 +124,7 @@ fn the_result_is_written_as_lines_that_name_replaced_settings() {
         backoff: Some(Some(Duration::from_secs(1))),
     };
     assert_eq!(
-        advice("app", file, found()),
+        fragment_for("app", file, found()),
         "\
 # In [origins.app] of the configuration file, replace rate = \"40r/s\":
 rate = \"212r/s\"          # 202r/s to 223r/s, 2026-12-01 14:20, 9 minutes, 41,200 requests
@@ -140,7 +140,7 @@ slow = \"400ms\"           # back-off: fewer at once while more than 10 % of ans
             backoff,
             ..ConfiguredLimits::default()
         };
-        advice("app", file, found())
+        fragment_for("app", file, found())
     };
     let text = with_backoff(None);
     for part in [
@@ -164,11 +164,11 @@ slow = \"400ms\"           # back-off: fewer at once while more than 10 % of ans
 
 #[test]
 fn a_table_that_the_file_does_not_have_is_written_whole() {
-    let text = advice("app", ConfiguredLimits::default(), found());
+    let text = fragment_for("app", ConfiguredLimits::default(), found());
     let table =
         "# At the end of the configuration file, add:\n[origins.app.backoff]\nslow = \"400ms\" ";
     assert!(text.contains(table), "{text}");
-    let text = advice("a.b", ConfiguredLimits::default(), found());
+    let text = fragment_for("a.b", ConfiguredLimits::default(), found());
     let parsed: toml::Table = text.parse().unwrap();
     let slow = &parsed["origins"]["a.b"]["backoff"]["slow"];
     assert_eq!(slow.as_str(), Some("400ms"));
@@ -182,8 +182,9 @@ fn a_number_in_flight_that_broke_the_objective_is_not_advised() {
             at_edge,
             ..found()
         };
-        let text = advice("app", ConfiguredLimits::default(), found);
+        let text = fragment_for("app", ConfiguredLimits::default(), found);
         let line = text.lines().find(|it| it.starts_with("max_in_flight"));
+        // The line is `max_in_flight = 18`, and a comment.
         let value = line.and_then(|it| it.split_whitespace().nth(2));
         value.map(|it| it.parse::<u32>().unwrap())
     };
@@ -198,9 +199,9 @@ fn a_number_in_flight_that_broke_the_objective_is_not_advised() {
         high: Level::Permits(13),
         ..found()
     };
-    let text = advice("app", ConfiguredLimits::default(), permits);
-    let is_of_permits = text.contains("max_in_flight = 12 ") && !text.contains("rate = ");
-    assert!(is_of_permits, "{text}");
+    let text = fragment_for("app", ConfiguredLimits::default(), permits);
+    let has_only_permits = text.contains("max_in_flight = 12 ") && !text.contains("rate = ");
+    assert!(has_only_permits, "{text}");
 }
 
 #[test]
@@ -210,26 +211,32 @@ fn an_upper_bound_that_held_is_at_least_and_lowers_nothing() {
             rate: Some(rate.parse().unwrap()),
             ..ConfiguredLimits::default()
         };
-        let text = advice("app", file, top());
+        let text = fragment_for("app", file, found_upper_bound());
         assert_eq!(text.contains("rate = "), is_advised, "{rate}: {text}");
         // These lines depend on the settings of the file, not on the result.
-        let text = advice("app", file, found());
+        let text = fragment_for("app", file, found());
         assert!(text.contains("rate = "), "{rate}: {text}");
     }
     let level = Level::Permits(30);
     let measured = "at least: the upper bound held, 2026-12-01 14:20, 9 minutes, 41,200 requests";
-    for (found, line) in [
-        (top(), "rate = \"212r/s\"          # "),
-        (Found { level, ..top() }, "max_in_flight = 30       # "),
+    for (found, begin) in [
+        (found_upper_bound(), "rate = \"212r/s\"          # "),
+        (
+            Found {
+                level,
+                ..found_upper_bound()
+            },
+            "max_in_flight = 30       # ",
+        ),
     ] {
-        let text = advice("app", ConfiguredLimits::default(), found);
-        let line = format!("{line}{measured}\n");
+        let text = fragment_for("app", ConfiguredLimits::default(), found);
+        let line = format!("{begin}{measured}\n");
         assert!(text.contains(&line) && !text.contains(" to "), "{text}");
     }
 }
 
 #[test]
-fn a_conclusion_says_what_holds_and_what_helps() {
+fn a_conclusion_names_the_level_that_holds_and_the_remedy() {
     let say = |outcome| conclusion(&outcome, &objective());
     let held_back = |level, by| Outcome::HeldBack(HeldBack { level, by });
     let changed = AbortReason::FileChanged;
@@ -261,5 +268,5 @@ fn a_conclusion_says_what_holds_and_what_helps() {
     ] {
         assert_eq!(say(outcome), expected);
     }
-    assert!(say(Outcome::Found(top())).contains("may take more"));
+    assert!(say(Outcome::Found(found_upper_bound())).contains("may take more"));
 }

@@ -1,6 +1,6 @@
-//! Rule for certificates that expire, have expired, or whose changed files are not in force.
+//! Rule of the headline for certificates that expire, or whose changed files cannot be used.
 //!
-//! The rules of origins say more about an origin's expired certificate: its requests fail.
+//! The rules of origins report an origin whose certificate has expired, because its requests fail.
 
 use config::tls::date;
 
@@ -15,20 +15,20 @@ use crate::status::sample::Sample;
 pub(crate) fn certificates(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let mut found = Vec::new();
     for certificate in &now.certificates {
-        found.extend(not_in_force(certificate));
-        found.extend(validity(recent, certificate, unix(now)));
+        found.extend(find_unusable(certificate));
+        found.extend(find_expiry(recent, certificate, unix_seconds(now)));
     }
     found
 }
 
-/// Time of a sample, in whole seconds.
+/// Returns the time of a sample, in whole seconds since the Unix epoch.
 #[expect(clippy::cast_possible_truncation, reason = "a time of this age")]
-fn unix(now: &Sample) -> i64 {
+fn unix_seconds(now: &Sample) -> i64 {
     now.time as i64
 }
 
-/// Finding for changed files that cannot be used.
-fn not_in_force(certificate: &Certificate) -> Option<Finding> {
+/// Reports changed files that cannot be used.
+fn find_unusable(certificate: &Certificate) -> Option<Finding> {
     let problem = certificate.problem.as_ref()?;
     let (name, expires) = (&certificate.name, date(certificate.validity.to));
     let (what, remedy) = match certificate.of {
@@ -49,10 +49,10 @@ fn not_in_force(certificate: &Certificate) -> Option<Finding> {
     })
 }
 
-/// Finding for a certificate that is not valid yet, expires soon or has expired.
-fn validity(recent: &Recent<'_>, certificate: &Certificate, now: i64) -> Option<Finding> {
+/// Reports a certificate that is not valid yet, expires soon or has expired.
+fn find_expiry(recent: &Recent<'_>, certificate: &Certificate, now: i64) -> Option<Finding> {
     let (name, validity) = (&certificate.name, certificate.validity);
-    let words = validity.describe_problem(now)?;
+    let expiry_text = validity.describe_problem(now)?;
     let (is_valid, is_early) = (validity.is_valid(now), validity.is_not_yet_valid(now));
     let when = match (is_early, is_valid) {
         (true, _) => "until then",
@@ -75,6 +75,7 @@ fn validity(recent: &Recent<'_>, certificate: &Certificate, now: i64) -> Option<
             "Renew the authority, and write its new certificate to the file before clients get certificates of it."
                 .to_owned(),
         ),
+        // The rules of origins report it.
         CertificateOf::Origin if !is_valid => return None,
         CertificateOf::Origin => (
             format!("The certificate of origin {name}"),
@@ -93,27 +94,27 @@ fn validity(recent: &Recent<'_>, certificate: &Certificate, now: i64) -> Option<
         remedy
     };
     let refused = match certificate.of {
-        CertificateOf::Server if !is_valid => refused(recent),
+        CertificateOf::Server if !is_valid => count_refused(recent),
         _ => String::new(),
     };
     let is_bad = !is_valid && certificate.of != CertificateOf::ClientCa;
     Some(Finding {
         weight: weight(validity.to - now),
         about: of_origin.then(|| Plain::new(name)),
-        title: format!("{whose} {words}{refused}"),
+        title: format!("{whose} {expiry_text}{refused}"),
         evidence,
         remedy,
         ..Finding::new(Cause::Certificate, Severity::bad_if(is_bad))
     })
 }
 
-/// Weight of an expiry: the nearest one is the heaviest.
+/// Returns the weight of an expiry in `left` seconds: the nearest one is the heaviest.
 fn weight(left: i64) -> f64 {
     -(left as f64)
 }
 
-/// Sentence for handshakes that failed because clients refuse the certificate; may be empty.
-fn refused(recent: &Recent<'_>) -> String {
+/// Counts handshakes that failed because clients refuse the certificate, as text; may be empty.
+fn count_refused(recent: &Recent<'_>) -> String {
     let failed = recent.of_process(|it| it.handshakes.refused);
     let all = recent.of_process(|it| it.handshakes.done + it.handshakes.failed);
     if failed == 0 {

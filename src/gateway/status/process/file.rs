@@ -1,4 +1,7 @@
-//! Rule for errors and probable mistakes in the configuration file.
+//! Rules of the headline for errors and probable mistakes in the configuration file.
+//!
+//! A rule reads the samples of the last seconds, and returns its finding: cause, evidence and
+//! remedy, in words for the operator. The headline is the most urgent finding.
 
 use crate::status::headline::finding::{Cause, Finding, Severity, Suspicion};
 use crate::status::headline::recent::Recent;
@@ -6,7 +9,7 @@ use crate::status::headline::words::{count, is, listed, part, whole, whole_secon
 use crate::status::plain::Plain;
 use crate::status::sample::{LostKeysSample, Sample};
 
-/// Remedy for an error. The line may be right and a file that it names be wrong.
+/// Remedy for an error: in the line itself, or in a file that the line names.
 const CORRECT: &str =
     "Correct the file, or the one that the line names, and save it; drip check names all errors.";
 
@@ -32,12 +35,12 @@ pub(crate) fn file_error(_: &Recent<'_>, now: &Sample) -> Option<Finding> {
 
 /// Finds plans that lost most of their keys, and settings that need a restart.
 pub(crate) fn file_doubtful(_: &Recent<'_>, now: &Sample) -> Vec<Finding> {
-    let lost = now.lost_keys.iter().map(lost_keys);
-    lost.chain(needs_restart(&now.needs_restart)).collect()
+    let lost = now.lost_keys.iter().map(describe_lost_keys);
+    lost.chain(find_restart(&now.needs_restart)).collect()
 }
 
-/// Finding for a plan that lost most of its keys.
-fn lost_keys(keys: &LostKeysSample) -> Finding {
+/// Reports a plan that lost most of its keys. A plan is a list of keys with limits of their own.
+fn describe_lost_keys(keys: &LostKeysSample) -> Finding {
     let LostKeysSample {
         zone,
         plan,
@@ -64,15 +67,15 @@ fn lost_keys(keys: &LostKeysSample) -> Finding {
     }
 }
 
-/// Finding for settings that need a restart.
+/// Reports settings that need a restart.
 ///
-/// It has the lowest weight: nothing is wrong until the next restart.
-fn needs_restart(settings: &[Plain]) -> Option<Finding> {
+/// The finding has the lowest weight: nothing is wrong until the next restart.
+fn find_restart(settings: &[Plain]) -> Option<Finding> {
     let names: Vec<_> = settings.iter().map(Plain::to_string).collect();
     let title = match names.as_slice() {
         [] => return None,
         [only] => format!("{only} waits for a restart"),
-        all => format!("{} settings wait for a restart", all.len()),
+        names => format!("{} settings wait for a restart", names.len()),
     };
     let are = is(names.len() as u64);
     Some(Finding {

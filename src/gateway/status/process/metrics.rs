@@ -22,8 +22,8 @@ pub(crate) fn write(out: &mut String, connections: &ClientConnections) {
     });
     table.counts("drip_descriptor_waits_total", "for", |()| &DESCRIPTOR_WAITS);
     table.counts("drip_local_port_waits_total", "for", |()| &LOCAL_PORT_WAITS);
-    // Without `/proc` they are unknown.
-    let _known = write_resources(&mut table);
+    // Without `/proc` the resources are unknown and left out.
+    let _unknown = write_resources(&mut table);
 }
 
 /// Writes the failed TLS handshakes with clients.
@@ -35,7 +35,7 @@ pub(crate) fn write_handshakes(out: &mut String) {
 
 /// Writes the resources of the process, as the Linux kernel reports them (proc(5)).
 ///
-/// Returns `None` if `/proc` lacks any: then these are left out.
+/// Returns `None` if `/proc` lacks a file or field: what depends on it is left out.
 fn write_resources(table: &mut Table<'_, ()>) -> Option<()> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // The program name, in parentheses, may contain any character.
@@ -48,7 +48,7 @@ fn write_resources(table: &mut Table<'_, ()>) -> Option<()> {
     let open_files = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
     let ticks_per_second = clock_ticks_per_second();
     let cpu_millis = (user_time + system_time) * 1000 / ticks_per_second;
-    let limit = |of| getrlimit(of).current.unwrap_or_default();
+    let limit = |resource| getrlimit(resource).current.unwrap_or_default();
     table.value("process_cpu_seconds_total", |()| cpu_millis as f64 / 1e3);
     for (name, value) in [
         ("process_open_fds", open_files),

@@ -1,4 +1,6 @@
-//! Sample of connections, descriptors, local ports and the access log.
+//! Sample of the process in one second: connections, descriptors, local ports, access log.
+//!
+//! The rules of the headline about the process, its file and its certificates are here, too.
 
 pub(crate) mod certificates;
 pub(crate) mod file;
@@ -25,13 +27,14 @@ use crate::observe::metrics::{
 };
 use crate::origin::report::sample::OriginSample;
 
-/// Counts of the process one second ago.
+/// Takes the sample of the process.
 pub(crate) struct Process {
     connections: ClientConnections,
+    /// Total counts one second ago.
     before: Counted,
 }
 
-/// Counts since the start: descriptors, local ports, handshakes, lost lines of the access log.
+/// Total counts: descriptors, local ports, handshakes, lost lines of the access log.
 type Counted = (DescriptorSample, LocalPortSample, HandshakeSample, u64);
 
 growing_fields!(DescriptorSample: waited, in_vain, clients);
@@ -42,7 +45,7 @@ impl Process {
     pub(crate) fn new(connections: ClientConnections) -> Self {
         Self {
             connections,
-            before: counted(access::lost_lines().count),
+            before: count_all(access::lost_lines().count),
         }
     }
 
@@ -54,15 +57,15 @@ impl Process {
             ..counts
         };
         let log = access::lost_lines();
-        let now = counted(log.count);
+        let now = count_all(log.count);
         (to.descriptors, to.local_ports, to.handshakes, to.log.lost) = now.since(&self.before);
         self.before = now;
         to.log.error = log.error.as_deref().map(Plain::new);
     }
 }
 
-/// Counts since the start. `lost_lines`: lost lines of the access log.
-fn counted(lost_lines: u64) -> Counted {
+/// Returns the total counts. `lost_lines`: lost lines of the access log.
+fn count_all(lost_lines: u64) -> Counted {
     let descriptors = DescriptorSample {
         waited: DESCRIPTOR_WAITS.get(DescriptorWait::Origin),
         in_vain: DESCRIPTOR_WAITS.get(DescriptorWait::InVain),
@@ -85,9 +88,9 @@ fn counted(lost_lines: u64) -> Counted {
 /// Duration after a reload in which a new warning names the reload's changes.
 const RECENT_CHANGE: Duration = Duration::from_secs(120);
 /// Duration for which a plan that lost keys is shown.
-const LOST_LATELY: Duration = Duration::from_secs(600);
+const SHOW_LOST_KEYS_FOR: Duration = Duration::from_secs(600);
 
-/// Last change in force, if it is recent.
+/// Returns the last change in force, if it is recent.
 pub(crate) fn change(state: &FileState, now: Moment) -> Option<ChangeSample> {
     let change = state.last_change.as_ref()?;
     let ago = now.since(change.at);
@@ -97,13 +100,13 @@ pub(crate) fn change(state: &FileState, now: Moment) -> Option<ChangeSample> {
     })
 }
 
-/// Plans that lost keys in the last change, if it is recent.
+/// Returns the plans that lost keys in the last change, if it is recent.
 pub(crate) fn lost_keys(state: &FileState, now: Moment) -> Vec<LostKeysSample> {
     let Some(change) = &state.last_change else {
         return Vec::new();
     };
     let ago = now.since(change.at);
-    if ago > LOST_LATELY {
+    if ago > SHOW_LOST_KEYS_FOR {
         return Vec::new();
     }
     let sample = |keys: &LostKeys| LostKeysSample {
@@ -117,18 +120,19 @@ pub(crate) fn lost_keys(state: &FileState, now: Moment) -> Vec<LostKeysSample> {
     change.lost_keys.iter().map(sample).collect()
 }
 
-/// Certificates that are not valid, expire soon or have a problem: mostly none.
+/// Returns the certificates that are not valid, expire soon or have a problem: mostly none.
 pub(crate) fn certificates(origins: &[OriginSample]) -> Vec<Certificate> {
     let unix = unix_now();
     let known = known_certificates().into_iter();
     let of_origins = origins.iter().flat_map(|origin| {
-        let shown = origin.certificate_expires;
-        let shown = shown.map(|to| Validity { from: 0, to });
-        let both = [
+        // The origin's own certificate, and the one that the gateway shows to it.
+        let expires = origin.certificate_expires;
+        let shown = expires.map(|to| Validity { from: 0, to });
+        let certificates = [
             (CertificateOf::Origin, shown),
             (CertificateOf::ClientCert, origin.client_cert),
         ];
-        both.into_iter().filter_map(|(of, validity)| {
+        certificates.into_iter().filter_map(|(of, validity)| {
             Some(Certificate {
                 of,
                 name: origin.name.to_string(),

@@ -1,4 +1,7 @@
-//! Rules for exhausted limits of the process: connections, descriptors, local ports, log space.
+//! Rules of the headline for exhausted limits: connections, descriptors, local ports, log space.
+//!
+//! A rule reads the samples of the last seconds, and returns its finding: cause, evidence and
+//! remedy, in words for the operator. The headline is the most urgent finding.
 
 use std::net::IpAddr;
 
@@ -11,7 +14,7 @@ use crate::status::sample::Sample;
 /// Finds exhausted limits of client connections and of connections to origins.
 pub(crate) fn connections_full(recent: &Recent<'_>, now: &Sample) -> Vec<Finding> {
     let sum = |count: fn(&Sample) -> u64| recent.of_process(count);
-    let descriptors = lacks(
+    let descriptors = find_shortage(
         recent,
         "file descriptor",
         sum(|it| it.descriptors.waited),
@@ -19,20 +22,21 @@ pub(crate) fn connections_full(recent: &Recent<'_>, now: &Sample) -> Vec<Finding
         sum(|it| it.descriptors.clients),
         "Raise the limit of the process (`LimitNOFILE` in systemd, `ulimit -n`), or lower `server.max_connections`.",
     );
-    let ports = lacks(
+    let ports = find_shortage(
         recent,
         "local port",
         sum(|it| it.local_ports.waited),
         sum(|it| it.local_ports.in_vain),
+        // Accepting a client needs no local port.
         0,
         "Widen `net.ipv4.ip_local_port_range`, or raise `keep_alive` of the origin so that connections are used again.",
     );
-    let all = [full(now), descriptors, ports];
-    all.into_iter().flatten().collect()
+    let found = [find_full(now), descriptors, ports];
+    found.into_iter().flatten().collect()
 }
 
-/// Finding: all client connections are in use, and new clients wait.
-fn full(now: &Sample) -> Option<Finding> {
+/// Reports that all client connections are in use, and new clients wait.
+fn find_full(now: &Sample) -> Option<Finding> {
     let connections = now.connections;
     if !connections.is_full {
         return None;
@@ -53,12 +57,12 @@ fn full(now: &Sample) -> Option<Finding> {
         )
     };
     let waiting_now = waiting.map_or(String::new(), |count| format!(" ({} now)", whole(count)));
-    let idle_clients = connections
-        .idle
-        .map(|it| describe_idle(it, connections.open));
+    let idle_clients = connections.idle;
+    let idle_clients = idle_clients.map(|idle| describe_idle(idle, connections.open));
+    // Less than a quarter of the connections is idle.
     let has_few_idle = (connections.idle).is_some_and(|idle| idle.count * 4 < connections.open);
     let other_remedy = if has_few_idle {
-        slow(now)
+        find_out_why_slow(now)
     } else {
         "lower `server.keep_alive` and `server.header_timeout` so that idle clients leave sooner"
             .to_owned()
@@ -75,23 +79,24 @@ fn full(now: &Sample) -> Option<Finding> {
     })
 }
 
-/// Sentences for the number of idle connections, and the client with most of them.
+/// Describes the number of idle connections, and the client with most of them.
 ///
-/// If few are idle: the client with most of all connections. A blank follows each sentence.
+/// If few connections are idle, names the client with most of all connections instead. A blank
+/// follows each sentence.
 fn describe_idle(idle: IdleConnections, open: u64) -> String {
-    // A client with at least a quarter of `all` connections, and its number as text.
-    let large = |client: Option<(IpAddr, u64)>, all: u64| {
+    // Returns a client with at least a quarter of `all` connections, and its number as text.
+    let if_large = |client: Option<(IpAddr, u64)>, all: u64| {
         let client = client.filter(|(_, count)| *count > 1 && *count * 4 >= all);
         client.map(|(address, count)| (address, whole(count)))
     };
     let count = idle.count;
     let are_idle = format!("{} {} idle", whole(count), is(count));
     if count * 4 >= open
-        && let Some((client, its_idle)) = large(idle.most, count)
+        && let Some((client, its_idle)) = if_large(idle.most, count)
     {
         return format!("{are_idle}, {its_idle} of them of {client}. ");
     }
-    let largest = large(idle.most_of_all, open);
+    let largest = if_large(idle.most_of_all, open);
     let largest = largest.map_or(String::new(), |(client, connections)| {
         format!("{connections} connections are from {client}. ")
     });
@@ -101,8 +106,8 @@ fn describe_idle(idle: IdleConnections, open: u64) -> String {
     }
 }
 
-/// Remedy if connections are in use because responses take long.
-fn slow(now: &Sample) -> String {
+/// Returns the remedy if connections are in use because responses take long.
+fn find_out_why_slow(now: &Sample) -> String {
     let Some(origin) = now.silent() else {
         return "find out why answers take so long".to_owned();
     };
@@ -110,11 +115,12 @@ fn slow(now: &Sample) -> String {
     format!("find out why origin {name} has answered nothing for {silence}")
 }
 
-/// Finding: no `resource` is free.
+/// Reports that no `resource` is free.
 ///
-/// `waited`: requests that needed one for a connection to an origin. `in_vain`: requests of these
-/// that got none. `clients`: failed attempts to accept a client.
-fn lacks(
+/// `waited`: number of requests that had to wait for one for their connection to an origin.
+/// `in_vain`: number of requests that got none in time. `clients`: number of failed attempts to
+/// accept a client.
+fn find_shortage(
     recent: &Recent<'_>,
     resource: &str,
     waited: u64,
@@ -122,13 +128,13 @@ fn lacks(
     clients: u64,
     remedy: &str,
 ) -> Option<Finding> {
-    let seen = [
+    let facts = [
         (waited > 0).then(|| format!("{} had to wait for one", count(waited, "request"))),
         (in_vain > 0).then(|| format!("{} got 503", count(in_vain, "request"))),
         (clients > 0).then(|| format!("accepting a client failed {}", count(clients, "time"))),
     ];
-    let seen: Vec<_> = seen.into_iter().flatten().collect();
-    if seen.is_empty() {
+    let facts: Vec<_> = facts.into_iter().flatten().collect();
+    if facts.is_empty() {
         return None;
     }
     let (whom, kernel) = match (waited + in_vain, clients) {
@@ -140,7 +146,7 @@ fn lacks(
     Some(Finding {
         weight: part(waited + in_vain, 1),
         title: format!("The gateway has no {resource} for {whom}"),
-        evidence: format!("In the last {span:.0} s, {}.{kernel}", listed(&seen)),
+        evidence: format!("In the last {span:.0} s, {}.{kernel}", listed(&facts)),
         remedy: format!("{remedy} The origin is not at fault."),
         ..Finding::new(Cause::ConnectionsFull, Severity::Bad)
     })

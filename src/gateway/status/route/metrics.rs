@@ -1,4 +1,4 @@
-//! Metrics of routes.
+//! Metrics of routes, one series for each name of a route.
 
 use std::collections::HashSet;
 
@@ -29,10 +29,12 @@ pub(crate) fn write(out: &mut String, gateway: &Gateway) {
     write_costs(out, gateway);
 }
 
-/// Writes the learned costs.
+/// Writes the costs that routes have learned from their durations at the origin.
 fn write_costs(out: &mut String, gateway: &Gateway) {
+    // Further routes have no name of their own.
     let learned = gateway.learned_routes();
     let learned = learned.take_while(|(index, ..)| *index < MAX_NAMED_ROUTES);
+    // Routes with the same name and method: the first one counts.
     let mut seen = HashSet::new();
     let mut methods = Vec::new();
     for (_, route, learned) in learned {

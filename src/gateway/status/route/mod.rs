@@ -1,4 +1,4 @@
-//! Samples of routes.
+//! Samples of routes: their responses and latencies in one second.
 
 pub(crate) mod metrics;
 
@@ -15,21 +15,21 @@ use crate::observe::metrics::{Counts, NO_ROUTE, RouteMetrics};
 /// Number of the busiest routes in a sample.
 const BUSIEST: usize = 20;
 
-/// Counts of each route one second ago.
+/// Takes the samples of routes. Keeps the total counts of each route one second ago.
 #[derive(Default)]
 pub(crate) struct Routes(Before<String, Counted>);
 
 /// Responses, disconnected clients, and latencies.
 ///
-/// Latencies are `None` for a route above the maximum number.
+/// Latencies are `None` for routes beyond the maximum number.
 type Counted = (Labelled, u64, Option<Counts>);
 
 impl Routes {
     /// Adds the responses of the last second to a sample.
     pub(crate) fn sample(&mut self, gateway: &Gateway, to: &mut Sample) {
         self.0.begin();
-        for (name, metrics) in named(gateway) {
-            // Routes with the same host and path count together.
+        for (name, metrics) in routes_by_name(gateway) {
+            // Routes with the same host and path have one name, and count together.
             if self.0.has(&name) {
                 continue;
             }
@@ -53,10 +53,10 @@ impl Routes {
     }
 }
 
-/// Names and metrics of the routes, in the order of the file.
+/// Returns the names and metrics of the routes, in the order of the file.
 ///
-/// The last one counts requests that matched no route.
-fn named(gateway: &Gateway) -> impl Iterator<Item = (String, &RouteMetrics)> {
+/// The first one counts requests that matched no route.
+fn routes_by_name(gateway: &Gateway) -> impl Iterator<Item = (String, &RouteMetrics)> {
     let unrouted = (NO_ROUTE.to_owned(), gateway.no_route_metrics());
     std::iter::once(unrouted).chain(gateway.counted_routes())
 }

@@ -1,4 +1,7 @@
 //! Finds the faster rate that would help a zone that rejects requests or delays them for long.
+//!
+//! The last requests of the zone (arrivals) are decided again at each rate. A limited key is one
+//! whose requests are delayed or rejected at the rate in force.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,8 +10,8 @@ use config::Settings;
 use foldhash::fast::RandomState;
 use limit::{Moment, Rate};
 
-use super::each;
 use super::other_numbers::OtherNumbers;
+use super::replay_all;
 use super::replayed::Side;
 use crate::zone::report::sample::{RateAdvice, Replayed};
 use crate::zone::{Arrival, Arrivals};
@@ -18,11 +21,11 @@ const FACTORS: [f64; 8] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
 /// Maximum p99 of the waits, in seconds, at a rate that is fast enough.
 ///
 /// A rate that is fast enough also rejects no request.
-const SHORT_WAIT: f64 = 1.0;
+const MAX_SHORT_WAIT: f64 = 1.0;
 
 /// Minimum time since a key's first request before its request rate is known.
 const KNOWN_AFTER: Duration = Duration::from_secs(5);
-/// Share of the limited keys' requests that must not come faster than a tried rate.
+/// Minimum share of the limited keys' requests whose key sends no faster than a tried rate.
 const NEARLY_ALL: f64 = 0.95;
 
 /// Requests of a key.
@@ -64,17 +67,17 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     deadline: Moment,
 ) -> Option<RateAdvice> {
     let zone = settings.zones.get(zone)?;
-    let rates = faster(zone.rate);
+    let rates = faster_rates(zone.rate);
     if rates.is_empty() {
         return None;
     }
     let replay = |rate: Rate| {
         let requested = OtherNumbers::of_rate(rate);
-        let zone = requested.zone(zone);
+        let zone = requested.apply_to_zone(zone);
         let mut side = Side::new(&zone, &requested);
         let mut keys: HashMap<&[u8], KeyDemand, RandomState> = HashMap::default();
-        let requests = each(arrivals(), deadline, |arrival| {
-            let is_limited = side.is_limited(&arrival);
+        let requests = replay_all(arrivals(), deadline, |arrival| {
+            let is_limited = side.limits(&arrival);
             let cost = u64::from(arrival.limit.cost.get());
             keys.entry(arrival.key)
                 .and_modify(|key| {
@@ -94,13 +97,13 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     let (now, keys) = replay(zone.rate)?;
     let limited = keys.iter().filter(|(_, key)| key.is_limited);
     let limited_keys = limited.clone().count() as u64;
-    // A key with a plan has the rate of the plan.
+    // A key with a plan (a list of keys) has the rate of the plan.
     let without_plan = limited.filter(|(key, _)| zone.plans.index_of(key).is_none());
     let without_plan: Vec<_> = without_plan.map(|(_, demand)| *demand).collect();
     let span = until.since(since);
-    let demand = demand(without_plan, span, until);
+    let demand = requested_rate(without_plan, span, until);
     let mut faster = Vec::new();
-    for rate in demand.map_or(Vec::new(), |least| at_least(least, zone.rate, rates)) {
+    for rate in demand.map_or(Vec::new(), |least| rates_from(least, zone.rate, rates)) {
         let Some((replayed, ..)) = replay(rate) else {
             break;
         };
@@ -119,32 +122,33 @@ fn advise_on<'a, I: ExactSizeIterator<Item = Arrival<'a>>>(
     })
 }
 
-/// Lowest rate, in requests a second, that almost all requests of these keys do not exceed.
+/// Returns the rate, in requests a second, at which all but a few of these keys send at most.
 ///
-/// `None`: most keys have not come for long enough.
-fn demand(mut keys: Vec<KeyDemand>, span: Duration, until: Moment) -> Option<f64> {
-    // For a busy zone, fewer seconds are kept.
+/// `None`: most requests are of keys that have not sent for long enough to know.
+fn requested_rate(mut keys: Vec<KeyDemand>, span: Duration, until: Moment) -> Option<f64> {
+    // A busy zone keeps its arrivals for fewer seconds: then most of them is enough.
     let known_after = KNOWN_AFTER.min(span * 4 / 5);
-    let requests = |keys: &[KeyDemand]| keys.iter().map(|key| key.requests).sum::<u64>();
-    let all = requests(&keys);
+    let count_requests = |keys: &[KeyDemand]| keys.iter().map(|key| key.requests).sum::<u64>();
+    let all = count_requests(&keys);
     keys.retain(|key| until.since(key.first) >= known_after);
-    let known = requests(&keys);
+    let known = count_requests(&keys);
     if known * 2 < all {
         return None;
     }
     let rate = |key: &KeyDemand| key.charge as f64 / until.since(key.first).as_secs_f64().max(1.0);
     keys.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
-    let mut seen = 0;
+    // The slowest keys that together sent nearly all requests: the last of them has the rate.
+    let mut summed = 0;
     let enough = known as f64 * NEARLY_ALL;
     let last = keys.iter().find(|key| {
-        seen += key.requests;
-        seen as f64 >= enough
+        summed += key.requests;
+        summed as f64 >= enough
     });
     Some(last.map_or(0.0, rate))
 }
 
-/// Rates to try that are at least `least`. `least` comes first if it is above the one in force.
-fn at_least(least: f64, now: Rate, rates: Vec<Rate>) -> Vec<Rate> {
+/// Returns the rates to try: `least`, if it is above the rate `now` in force, and all above it.
+fn rates_from(least: f64, now: Rate, rates: Vec<Rate>) -> Vec<Rate> {
     let first = round(least).filter(|first| first.per_second() > now.per_second());
     let bound = first.map_or(0.0, Rate::per_second);
     let others = rates.into_iter().filter(|rate| rate.per_second() > bound);
@@ -154,12 +158,12 @@ fn at_least(least: f64, now: Rate, rates: Vec<Rate>) -> Vec<Rate> {
 impl Replayed {
     /// Returns whether no request is rejected and no wait is long.
     fn is_enough(&self) -> bool {
-        self.share_rejected <= 0.0 && self.wait_p99.is_none_or(|wait| wait <= SHORT_WAIT)
+        self.share_rejected <= 0.0 && self.wait_p99.is_none_or(|wait| wait <= MAX_SHORT_WAIT)
     }
 }
 
-/// Round rates above one, the slowest first.
-fn faster(rate: Rate) -> Vec<Rate> {
+/// Returns round rates above `rate`, the slowest first.
+fn faster_rates(rate: Rate) -> Vec<Rate> {
     if rate.is_unlimited() {
         return Vec::new();
     }
@@ -174,9 +178,9 @@ fn faster(rate: Rate) -> Vec<Rate> {
     rates
 }
 
-/// Next round rate that is at least `a_second` requests a second.
+/// Returns the next round rate that is at least `a_second` requests a second.
 ///
-/// `None` above the fastest rate.
+/// `None` above the fastest rate that can be configured.
 fn round(a_second: f64) -> Option<Rate> {
     let text = if a_second >= 100.0 {
         format!("{:.0}r/s", (a_second / 10.0).ceil() * 10.0)
@@ -218,8 +222,8 @@ mod tests {
             burst,
             ..Limit::unlimited(Delay::Above(0), Cost::ONE)
         };
-        let turns = u32::try_from(span.as_nanos() / every.as_nanos()).unwrap();
-        let of = |nth: u32| {
+        let intervals = u32::try_from(span.as_nanos() / every.as_nanos()).unwrap();
+        let in_interval = |nth: u32| {
             KEYS.iter().map(move |key| Arrival {
                 time: START + every * nth,
                 key: key.as_bytes(),
@@ -227,7 +231,7 @@ mod tests {
                 dry_run: false,
             })
         };
-        (0..turns).flat_map(of).collect()
+        (0..intervals).flat_map(in_interval).collect()
     }
 
     fn advice_on(
@@ -236,58 +240,59 @@ mod tests {
         span: Duration,
         deadline: Moment,
     ) -> Option<RateAdvice> {
-        let all = || arrivals.iter().copied();
+        let arrivals = || arrivals.iter().copied();
         // The zone has existed for longer than its clients.
         let span = (START.before(Duration::from_secs(10)), START + span);
-        advise_on(&all, &settings(rate), 0, span, deadline)
+        advise_on(&arrivals, &settings(rate), 0, span, deadline)
     }
 
     fn advice(rate: &str, deadline: Moment) -> Option<RateAdvice> {
         advice_on(&arrivals(), rate, Duration::from_secs(60), deadline)
     }
 
+    /// Returns the rates that were tried.
+    fn tried(advice: &RateAdvice) -> Vec<&str> {
+        advice.faster.iter().map(|it| it.rate.as_str()).collect()
+    }
+
     #[test]
     fn faster_rates_are_tried_until_one_rejects_nobody() {
         let advice = advice("1r/s", NEVER).unwrap();
         assert_eq!((advice.keys, advice.limited_keys), (30, 30));
-        assert!(
-            (0.5..0.6).contains(&advice.now.share_rejected),
-            "{advice:?}"
-        );
-        let rates: Vec<_> = advice.faster.iter().map(|it| it.rate.as_str()).collect();
+        let rejected = advice.now.share_rejected;
+        assert!((0.5..0.6).contains(&rejected), "{advice:?}");
         // Each client sends 2.5 requests a second.
-        assert_eq!(rates, ["3r/s"]);
+        assert_eq!(tried(&advice), ["3r/s"]);
         assert!(advice.faster[0].is_enough(), "{advice:?}");
     }
 
     #[test]
-    fn no_rate_is_tried_below_the_one_at_which_limited_keys_ask() {
+    fn no_rate_is_tried_below_the_one_at_which_limited_keys_send() {
         for seconds in [1, 3, 5, 8, 14, 20, 26] {
             let span = Duration::from_secs(seconds);
             let arrivals = arrivals_of(Duration::from_millis(250), span, 20);
             let advice = advice_on(&arrivals, "1r/s", span, NEVER).unwrap();
-            let rates: Vec<_> = advice.faster.iter().map(|it| it.rate.as_str()).collect();
-            let requested: &[_] = if seconds < 5 { &[] } else { &["4r/s"] };
-            assert_eq!(rates, requested, "after {seconds} s");
+            let expected: &[_] = if seconds < 5 { &[] } else { &["4r/s"] };
+            assert_eq!(tried(&advice), expected, "after {seconds} s");
         }
     }
 
     #[test]
-    fn a_key_that_asks_for_far_more_does_not_decide_for_all() {
-        let asked = |requests, seconds| KeyDemand {
+    fn a_key_that_sends_far_more_does_not_decide_for_all() {
+        let key = |requests, seconds| KeyDemand {
             is_limited: true,
             first: START.before(Duration::from_secs(seconds)),
             charge: requests - 1,
             requests,
         };
         let span = Duration::from_secs(60);
-        let mut keys = vec![asked(41, 10); 50];
-        keys.push(asked(81, 10));
-        assert_eq!(demand(keys.clone(), span, START), Some(4.0));
+        let mut keys = vec![key(41, 10); 50];
+        keys.push(key(81, 10));
+        assert_eq!(requested_rate(keys.clone(), span, START), Some(4.0));
         // Most keys have only just come.
-        keys.extend(vec![asked(41, 2); 60]);
-        assert_eq!(demand(keys, span, START), None);
-        assert_eq!(demand(Vec::new(), span, START), Some(0.0));
+        keys.extend(vec![key(41, 2); 60]);
+        assert_eq!(requested_rate(keys, span, START), None);
+        assert_eq!(requested_rate(Vec::new(), span, START), Some(0.0));
     }
 
     #[test]
@@ -298,19 +303,14 @@ mod tests {
     #[test]
     fn the_rates_that_are_tried_are_round_and_rise() {
         let tried_rates = |rate: &str| {
-            let all = faster(rate.parse().unwrap());
-            all.iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(" ")
+            let rates = faster_rates(rate.parse().unwrap());
+            let texts: Vec<_> = rates.iter().map(ToString::to_string).collect();
+            texts.join(" ")
         };
         assert_eq!(tried_rates("1r/s"), "2r/s 3r/s 5r/s 10r/s 20r/s 50r/s");
         assert_eq!(tried_rates("1r/m"), "2r/m 3r/m 5r/m 10r/m 20r/m 50r/m");
-        let found = tried_rates("97r/s");
-        assert_eq!(
-            found,
-            "130r/s 150r/s 200r/s 300r/s 490r/s 970r/s 1940r/s 4850r/s"
-        );
+        let expected = "130r/s 150r/s 200r/s 300r/s 490r/s 970r/s 1940r/s 4850r/s";
+        assert_eq!(tried_rates("97r/s"), expected);
         assert_eq!(tried_rates("1000000r/s"), "");
     }
 }

@@ -1,4 +1,6 @@
-//! The replay itself: pure arithmetic over recorded arrivals.
+//! The replay itself: pure arithmetic over recorded arrivals (requests at a zone).
+//!
+//! `now` is the zone as it is, `then` the zone with the requested numbers.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -8,8 +10,8 @@ use config::{Route, Settings, StoreKind, Zone};
 use foldhash::fast::RandomState;
 use limit::{Account, Excess, Limit, Moment};
 
-use super::each;
 use super::other_numbers::OtherNumbers;
+use super::replay_all;
 use crate::observe::key_names::KeyNames;
 use crate::observe::metrics::LimitStatus;
 use crate::replay::{Outcome, Spread, ZoneKeys};
@@ -34,25 +36,25 @@ pub(crate) fn replay<'a>(
 ) -> Option<WhatIf> {
     let zone_now = &settings.zones[zone];
     let unchanged = OtherNumbers::default();
-    let zone_then = requested.zone(zone_now);
+    let zone_then = requested.apply_to_zone(zone_now);
     let mut now = Side::new(zone_now, &unchanged);
     let mut then = Side::new(&zone_then, requested);
     let mut keys: HashMap<&[u8], KeyOutcomes, RandomState> = HashMap::default();
     let mut has_in_flight = false;
-    let requests = each(arrivals, deadline, |arrival| {
+    let requests = replay_all(arrivals, deadline, |arrival| {
         has_in_flight |= arrival.limit.in_flight.is_some();
         let key = keys.entry(arrival.key).or_default();
         key.requests += 1;
-        key.rejected_now += u64::from(now.is_rejected(&arrival));
-        key.rejected_then += u64::from(then.is_rejected(&arrival));
+        key.rejected_now += u64::from(now.rejects(&arrival));
+        key.rejected_then += u64::from(then.rejects(&arrival));
     })?;
     Some(WhatIf {
         zone: Plain::new(&zone_now.name),
         arrivals: requests,
         now: now.finish(requests),
         then: then.finish(requests),
-        keys: changed(&keys, zone_now),
-        ignores: ignores(settings, zone, has_in_flight),
+        keys: changed_keys(&keys, zone_now),
+        ignores: ignored_facts(settings, zone, has_in_flight),
         ..WhatIf::default()
     })
 }
@@ -72,9 +74,11 @@ pub(crate) struct Side<'a> {
     departures: Vec<u64>,
 }
 
-/// Charge of a key, and the departure of its last request: it is not evicted before.
+/// State of a key.
 struct KeyState {
+    /// Requests that the key was charged.
     account: Account,
+    /// Departure of its last request. The zone does not forget the key before.
     busy_until: Moment,
 }
 
@@ -102,24 +106,24 @@ impl<'a> Side<'a> {
     }
 
     /// Decides on the next arrival. Returns whether it is delayed or rejected.
-    pub(crate) fn is_limited(&mut self, arrival: &Arrival) -> bool {
+    pub(crate) fn limits(&mut self, arrival: &Arrival) -> bool {
         let passed = self.counts.passed;
-        self.is_rejected(arrival);
+        self.rejects(arrival);
         self.counts.passed == passed
     }
 
     /// Decides on the next arrival. Returns whether it is rejected.
-    fn is_rejected(&mut self, arrival: &Arrival) -> bool {
-        let outcome = self.outcome(arrival);
+    fn rejects(&mut self, arrival: &Arrival) -> bool {
+        let outcome = self.decide(arrival);
         self.count(&outcome)
     }
 
     /// Decides on an arrival by the rules of the zone.
-    fn outcome(&mut self, arrival: &Arrival) -> Outcome {
+    fn decide(&mut self, arrival: &Arrival) -> Outcome {
         let Arrival {
             time, key, dry_run, ..
         } = *arrival;
-        let limit = self.requested.limit(self.zone, arrival.limit);
+        let limit = self.requested.apply_to_limit(self.zone, arrival.limit);
         let limit = Limit {
             in_flight: None,
             ..self.zone.limit_of(key, limit)
@@ -132,6 +136,7 @@ impl<'a> Side<'a> {
         self.keys
             .remember(key, |oldest| oldest.busy_until > time, new);
         let Some(known) = self.keys.peek_mut(key) else {
+            // The zone is full of keys that are busy.
             return Outcome::rejected(dry_run, Excess::default(), time);
         };
         let rate = self.zone.rate_of(key);
@@ -195,7 +200,7 @@ fn seconds(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64()
 }
 
-/// Maximum number of these instants that lie within one second.
+/// Returns the maximum number of these instants, in nanoseconds, that lie within one second.
 fn most_in_a_second(moments: &mut [u64]) -> u64 {
     moments.sort_unstable();
     // Index of the first instant within one second before the current one.
@@ -210,24 +215,24 @@ fn most_in_a_second(moments: &mut [u64]) -> u64 {
     most as u64
 }
 
-/// Keys whose rejections change most.
-fn changed(keys: &HashMap<&[u8], KeyOutcomes, RandomState>, zone: &Zone) -> Vec<ChangedKey> {
-    let change = |it: &KeyOutcomes| it.rejected_now.abs_diff(it.rejected_then);
+/// Returns the keys whose rejections change most.
+fn changed_keys(keys: &HashMap<&[u8], KeyOutcomes, RandomState>, zone: &Zone) -> Vec<ChangedKey> {
+    let change = |key: &KeyOutcomes| key.rejected_now.abs_diff(key.rejected_then);
     let changed = keys.iter().filter(|(_, outcomes)| change(outcomes) > 0);
     let mut changed: Vec<_> = changed.collect();
     changed.sort_unstable_by_key(|(key, outcomes)| (Reverse(change(outcomes)), **key));
-    let view = |(key, outcomes): (&&[u8], &KeyOutcomes)| ChangedKey {
+    let to_sample = |(key, outcomes): (&&[u8], &KeyOutcomes)| ChangedKey {
         key: Plain::new(&KeyNames::of(zone).full(key)),
         plan: zone.plans.name_of(key).map(Plain::new),
         requests: outcomes.requests,
         rejected_now: outcomes.rejected_now,
         rejected_then: outcomes.rejected_then,
     };
-    changed.into_iter().take(MAX_KEYS).map(view).collect()
+    changed.into_iter().take(MAX_KEYS).map(to_sample).collect()
 }
 
-/// Facts that the replay ignores, as far as they apply to the zone.
-fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> {
+/// Names the facts that the replay ignores, as far as they apply to the zone.
+fn ignored_facts(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> {
     let mut ignored = vec![
         "what keys were charged before the span".to_owned(),
         "turns that were given back, as by clients that left: more is rejected here".to_owned(),
@@ -297,9 +302,9 @@ mod tests {
     fn both_sets_of_numbers_are_replayed_with_the_same_arrivals() {
         let settings = settings("rate = \"2r/s\"", "burst = 3");
         let arrivals: Vec<_> = (0..10).map(|n| arrival(n, "a", 3, false)).collect();
-        let view = result_of(&settings, &arrivals, r#"{"rate": "4r/s", "burst": 5}"#);
-        assert_eq!(view.arrivals, 10);
-        let (now, then) = (&view.now, &view.then);
+        let result = result_of(&settings, &arrivals, r#"{"rate": "4r/s", "burst": 5}"#);
+        assert_eq!(result.arrivals, 10);
+        let (now, then) = (&result.now, &result.then);
         assert_eq!((now.passed, now.delayed, now.rejected), (1, 3, 6));
         assert_eq!((then.passed, then.delayed, then.rejected), (1, 5, 4));
         assert_eq!((now.rate.as_str(), then.rate.as_str()), ("2r/s", "4r/s"));
@@ -315,8 +320,8 @@ mod tests {
             rejected_now: 6,
             rejected_then: 4,
         };
-        assert_eq!(view.keys, [changed]);
-        let ignores: Vec<_> = view.ignores.iter().map(Plain::as_str).collect();
+        assert_eq!(result.keys, [changed]);
+        let ignores: Vec<_> = result.ignores.iter().map(Plain::as_str).collect();
         assert_eq!(ignores[2..], ["the gate of origin app"]);
     }
 
@@ -328,30 +333,32 @@ mod tests {
         let mut arrivals = vec![arrival(0, "tried", 0, true), arrival(1, "tried", 0, true)];
         arrivals.extend((2..6).map(|n| arrival(n, "gold", 1, false)));
         arrivals.extend((6..9).map(|n| arrival(n, "bronze", 0, false)));
-        let view = result_of(&settings, &arrivals, r#"{"rate": "1000r/s", "burst": 9}"#);
-        assert_eq!((view.now.rejected, view.now.rejected_dry_run), (2 + 2, 1));
-        assert_eq!(view.now.most_in_a_second, 2 + 1 + 1, "{view:?}");
-        let names: Vec<_> = view.keys.iter().map(|key| key.key.as_str()).collect();
+        let result = result_of(&settings, &arrivals, r#"{"rate": "1000r/s", "burst": 9}"#);
+        assert_eq!(
+            (result.now.rejected, result.now.rejected_dry_run),
+            (2 + 2, 1)
+        );
+        assert_eq!(result.now.most_in_a_second, 2 + 1 + 1, "{result:?}");
+        let names: Vec<_> = result.keys.iter().map(|key| key.key.as_str()).collect();
         assert_eq!(names, ["bronze", "tried"], "gold has numbers of its own");
-        assert_eq!((view.then.rejected, view.then.rejected_dry_run), (2, 0));
+        assert_eq!((result.then.rejected, result.then.rejected_dry_run), (2, 0));
     }
 
     #[test]
     fn the_five_keys_with_the_largest_change_are_listed() {
         let settings = settings("rate = \"1r/m\"", "burst = 0");
         let keys: Vec<String> = (0..9).map(|n| format!("k{n}")).collect();
-        let of = |n: u64| (0..=n).map(move |nth| (n * 10 + nth, n));
-        let arrivals: Vec<_> = (0..9u64)
-            .flat_map(of)
-            .map(|(millis, n)| arrival(millis, &keys[usize::try_from(n).unwrap()], 0, false))
-            .collect();
-        let view = result_of(&settings, &arrivals, r#"{"burst": 99}"#);
-        let names: Vec<_> = view.keys.iter().map(|key| key.key.as_str()).collect();
+        // Key `n` sends `n + 1` requests, of which one passes.
+        let arrivals = keys.iter().zip(0..).flat_map(|(key, n)| {
+            let sent_at = (0..=n).map(move |nth| n * 10 + nth);
+            sent_at.map(move |millis| arrival(millis, key, 0, false))
+        });
+        let arrivals: Vec<_> = arrivals.collect();
+        let result = result_of(&settings, &arrivals, r#"{"burst": 99}"#);
+        let names: Vec<_> = result.keys.iter().map(|key| key.key.as_str()).collect();
         assert_eq!(names, ["k8", "k7", "k6", "k5", "k4"]);
-        assert_eq!(
-            (view.keys[0].rejected_now, view.keys[0].rejected_then),
-            (8, 0)
-        );
+        let first = &result.keys[0];
+        assert_eq!((first.rejected_now, first.rejected_then), (8, 0));
     }
 
     #[test]
@@ -367,6 +374,7 @@ mod tests {
     #[test]
     fn the_maximum_in_a_second_counts_departures_in_that_second() {
         let s = SECOND;
+        // Instants, and the maximum number of them in one second.
         for (mut moments, most) in [
             (vec![], 0),
             (vec![5], 1),
