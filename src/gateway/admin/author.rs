@@ -1,4 +1,4 @@
-//! Author of a change through the admin port, and the log lines about changes.
+//! Author of a change through the admin port, and the log lines and history entries of changes.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub(crate) struct TokenName(pub(crate) Option<Arc<str>>);
 
 /// Author of a request that changes something.
 pub(crate) struct Author {
+    /// Name of the request's token; `None`: it has no name, or there is no token.
     name: Option<Arc<str>>,
     /// Address of the client.
     peer: String,
@@ -32,7 +33,7 @@ impl Author {
         }
     }
 
-    /// Name of the token, or else the address.
+    /// Returns the name of the token, or else the address.
     pub(crate) fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.peer)
     }

@@ -19,7 +19,7 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8], example: &str) -> Result<T
 /// Minimum duration in a body.
 const MIN_SPAN: Duration = Duration::from_secs(1);
 
-/// Maximum duration of an act that expires, and its text.
+/// Maximum duration of an act that expires, such as an override, and its text.
 const MAX_SPAN: (Duration, &str) = (Duration::from_secs(24 * 60 * 60), "24h");
 
 /// Parses a field. The error names the field and its value.
@@ -39,7 +39,7 @@ pub(crate) fn check_line(field: &str, text: &str, max_length: usize) -> Result<(
     )))
 }
 
-/// Parses the field `for` of a body.
+/// Parses the field `for` of a body: for how long an act shall apply.
 pub(crate) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     let text = text.ok_or_else(|| {
         reply::bad_request("for is missing: the duration, such as \"for\": \"10m\"")
@@ -47,14 +47,14 @@ pub(crate) fn span(text: Option<String>) -> Result<Duration, Refusal> {
     duration("for", &text, MAX_SPAN, "10m")
 }
 
-/// Parses a duration from a second to a maximum, which is given with its text.
+/// Parses a field with a duration from a second to `max`. `max_text`: the maximum as text.
 pub(crate) fn duration(
     field: &str,
     text: &str,
     (max, max_text): (Duration, &str),
     example: &str,
 ) -> Result<Duration, Refusal> {
-    let duration = parse_duration(text).filter(|it| (MIN_SPAN..=max).contains(it));
+    let duration = parse_duration(text).filter(|duration| (MIN_SPAN..=max).contains(duration));
     duration.ok_or_else(|| {
         reply::bad_request(format!(
             "{field} is {text:?}; it must be from 1s to {max_text}, such as {example:?}"

@@ -2,9 +2,12 @@
 //!
 //! The port listens on loopback by default, but a browser on this host sends it the requests of any
 //! page. So a request that changes something is refused if the browser reports that a page of
-//! another site sent it. A page can also point its own name at this host (DNS rebinding). Then it
-//! is not another site, and may read the responses. Its `Host` shows that. So a request that names
-//! another host is refused, unless it has a token: no such page knows one.
+//! another site sent it.
+//!
+//! A page can also point the name of its own site at this host (DNS rebinding). For the browser the
+//! gateway is then the same site, and the page may read the responses. But the field `Host` of its
+//! requests has that name. So a request that names another host is refused, unless it has a token:
+//! no such page knows one.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,8 +59,8 @@ pub(super) fn headers() -> DefaultHeaders {
         .fold(DefaultHeaders::new(), DefaultHeaders::add)
 }
 
-/// Paths that show only whether the gateway serves.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// Paths that show only whether the gateway serves. Anybody may read them.
+const OPEN_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Access class of a request, for its need of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +77,7 @@ enum Access {
 
 /// Accepts a request with the name of its token, or refuses it.
 fn check(request: &ServiceRequest) -> Result<(), Refusal> {
-    if OPEN.contains(&request.path()) {
+    if OPEN_PATHS.contains(&request.path()) {
         return Ok(());
     }
     let (Some(admin), Some(names)) = (
@@ -84,7 +87,7 @@ fn check(request: &ServiceRequest) -> Result<(), Refusal> {
         return Err(reply::not_now());
     };
     let gateway = admin.gateway();
-    let server = gateway.as_ref().map(|it| &it.settings().server);
+    let server = gateway.as_ref().map(|gateway| &gateway.settings().server);
     if let Some(server) = server {
         let needs_token = server.metrics == MetricsAccess::Token;
         admin.metrics_need_token.store(needs_token, Relaxed);
@@ -98,18 +101,18 @@ fn check(request: &ServiceRequest) -> Result<(), Refusal> {
     let access = match &*path {
         _ if !matches!(*request.method(), Method::GET | Method::HEAD) => Access::Change,
         "/metrics" if admin.metrics_need_token.load(Relaxed) => Access::ReadMetrics,
-        path if path == "/metrics" || page::has(path) => Access::ReadOpen,
+        path if path == "/metrics" || page::has_file(path) => Access::ReadOpen,
         _ => Access::Read,
     };
-    let name = allowed(access, request.headers(), &admin.tokens, is_own)?;
+    let name = authorize(access, request.headers(), &admin.tokens, is_own)?;
     request.extensions_mut().insert(name);
     Ok(())
 }
 
-/// Returns the token name of an allowed request.
+/// Returns the token name of an allowed request, or refuses it.
 ///
-/// `is_own`: returns whether a `Host` is this host.
-fn allowed(
+/// `is_own`: returns whether a `Host` names this gateway.
+fn authorize(
     access: Access,
     headers: &HeaderMap,
     tokens: &AdminTokens,
@@ -121,7 +124,7 @@ fn allowed(
             "this request comes from a page of another site; open the gateway's own page, at its address or localhost",
         ));
     }
-    let role = bearer(headers).map_or(TokenRole::Unknown, |token| tokens.role(token));
+    let role = bearer_token(headers).map_or(TokenRole::Unknown, |token| tokens.role(token));
     let is_protected = match access {
         Access::ReadOpen => false,
         Access::Read => tokens.protects_reading(),
@@ -143,7 +146,7 @@ fn allowed(
         TokenRole::Unknown if is_protected => return Err(unauthorized(is_change)),
         TokenRole::Unknown => {}
     }
-    // Only a request over HTTP/1.0 has none, and no browser sends one.
+    // Only a request over HTTP/1.0 has no `Host`, and no browser sends such a request.
     let mut hosts = headers
         .get_all(HOST)
         .map(|host| host.to_str().unwrap_or(""));
@@ -186,8 +189,8 @@ fn unauthorized(is_change: bool) -> Refusal {
     reply::refusal(StatusCode::UNAUTHORIZED, message)
 }
 
-/// Token of a request. The case of the scheme's name is ignored (RFC 9110).
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+/// Returns the token of a request. The case of the scheme's name is ignored (RFC 9110).
+fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
     let value = headers.get(AUTHORIZATION)?.as_bytes();
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
     scheme
@@ -199,13 +202,14 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 fn is_of_another_site(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
     let host = text(HOST).unwrap_or("");
-    let fetched = text(SEC_FETCH_SITE);
-    let by_fetch = fetched.is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let fetch_site = text(SEC_FETCH_SITE);
+    // `none`: a person opened the address, and no page.
+    let by_fetch_site = fetch_site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
     let by_origin = text(ORIGIN).is_some_and(|origin| {
         let from = origin.split_once("://").map(|(_, host)| host);
         !from.is_some_and(|from| !from.is_empty() && from.eq_ignore_ascii_case(host))
     });
-    by_fetch || by_origin
+    by_fetch_site || by_origin
 }
 
 #[cfg(test)]
@@ -214,14 +218,15 @@ mod tests {
 
     use super::*;
 
+    /// Returns the status of the refusal; 200 if the request is allowed.
     fn status_of(access: Access, fields: &[(HeaderName, &str)], tokens: &AdminTokens) -> u16 {
         let mut headers = HeaderMap::new();
         for (name, value) in fields {
             headers.insert(name.clone(), HeaderValue::from_str(value).unwrap());
         }
         let is_own = |host: &str| host.starts_with("127.0.0.1:") || host.contains("localhost");
-        let refusal = allowed(access, &headers, tokens, is_own).err();
-        refusal.map_or(200, |it| it.error_response().status().as_u16())
+        let refusal = authorize(access, &headers, tokens, is_own).err();
+        refusal.map_or(200, |refusal| refusal.error_response().status().as_u16())
     }
 
     fn tokens(admin: &str, read: &str) -> AdminTokens {
@@ -244,53 +249,42 @@ mod tests {
             ("Bearer readers", 421, 401, 401),
             ("Basic reader", 421, 401, 401),
         ] {
-            let of = |access| status_of(access, &with(sent), &both);
-            let found = [Access::ReadOpen, Access::Read, Access::Change].map(of);
+            let status = |access| status_of(access, &with(sent), &both);
+            let found = [Access::ReadOpen, Access::Read, Access::Change].map(status);
             assert_eq!(found, [open, read, change], "{sent}");
         }
         for sent in ["Bearer reader", "Bearer SECRET1", ""] {
             let changed = status_of(Access::Change, &with(sent), &reading);
-            assert_eq!(
-                changed, 403,
-                "nothing can be changed without a token for it"
-            );
+            assert_eq!(changed, 403, "there is no token for changes");
         }
     }
 
     #[test]
     fn only_our_own_page_and_programs_change_something() {
-        let own = (HOST, "127.0.0.1:9090");
-        for (host, fields, expected) in [
-            (None, &[][..], 200),
-            (Some((HOST, "gateway.internal:9090")), &[], 421),
-            (
-                Some((HOST, "localhost:9090")),
-                &[(ORIGIN, "http://localhost:9090")],
-                200,
-            ),
-            (
-                Some(own.clone()),
-                &[
-                    (ORIGIN, "http://127.0.0.1:9090"),
-                    (SEC_FETCH_SITE, "same-origin"),
-                ],
-                200,
-            ),
-            (Some(own.clone()), &[(SEC_FETCH_SITE, "none")], 200),
-            (Some(own.clone()), &[(SEC_FETCH_SITE, "same-site")], 403),
-            (Some(own.clone()), &[(SEC_FETCH_SITE, "cross-site")], 403),
-            (Some(own.clone()), &[(ORIGIN, "https://evil.example")], 403),
-            (Some(own.clone()), &[(ORIGIN, "http://127.0.0.1:3000")], 403),
-            (Some(own.clone()), &[(ORIGIN, "null")], 403),
-            (Some(own), &[(ORIGIN, "")], 403),
+        let own = Some("127.0.0.1:9090");
+        let own_page = Some("http://127.0.0.1:9090");
+        let localhost_page = Some("http://localhost:9090");
+        let other_page = Some("http://evil.example:9090");
+        // Fields of the request, and the status of a change.
+        for (host, origin, fetch_site, expected) in [
+            (None, None, None, 200),
+            (Some("gateway.internal:9090"), None, None, 421),
+            (Some("localhost:9090"), localhost_page, None, 200),
+            (own, own_page, Some("same-origin"), 200),
+            (own, None, Some("none"), 200),
+            (own, None, Some("same-site"), 403),
+            (own, None, Some("cross-site"), 403),
+            (own, Some("https://evil.example"), None, 403),
+            (own, Some("http://127.0.0.1:3000"), None, 403),
+            (own, Some("null"), None, 403),
+            (own, Some(""), None, 403),
             // A page that has pointed its own name at this host.
-            (
-                Some((HOST, "evil.example:9090")),
-                &[(ORIGIN, "http://evil.example:9090")],
-                421,
-            ),
+            (Some("evil.example:9090"), other_page, None, 421),
         ] {
-            let fields: Vec<_> = host.into_iter().chain(fields.iter().cloned()).collect();
+            let fields = [(HOST, host), (ORIGIN, origin), (SEC_FETCH_SITE, fetch_site)];
+            let fields = fields.into_iter();
+            let fields = fields.filter_map(|(name, value)| Some((name, value?)));
+            let fields: Vec<_> = fields.collect();
             let found = status(Access::Change, &fields, None);
             assert_eq!(found, expected, "{fields:?}");
             // No site reads the response to another site's request.

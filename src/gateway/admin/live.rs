@@ -1,4 +1,4 @@
-//! `/api/live`: a sample each second, as server-sent events.
+//! `/api/live`: a sample (status of one second) each second, as server-sent events.
 //!
 //! A new client first gets the samples of the last ten minutes.
 
@@ -23,6 +23,7 @@ struct Since {
 /// `GET /api/live`: starts the stream of samples.
 pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let query: Since = reply::query(&request, "since must be a sample number")?;
+    // A browser that connects again names the last event that it received.
     let last = request.headers().get(LAST_EVENT_ID);
     let last = last.and_then(|id| id.to_str().ok()?.trim().parse().ok());
     let mut response = HttpResponse::Ok();

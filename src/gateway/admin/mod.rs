@@ -1,4 +1,4 @@
-//! The admin port: its paths, its access rules, and the live page.
+//! The admin port, for operators and programs: its paths, its access rules, and the live page.
 //!
 //! [`status`](crate::status) makes the content.
 //!
@@ -58,7 +58,7 @@ pub use find::Experiments;
 
 /// State that the handlers of the admin port share.
 pub struct Admin {
-    /// Whether the gateway listens for clients.
+    /// Whether the gateway accepts clients: not during its start and its stop.
     pub accepting: Arc<AtomicBool>,
     /// All metrics of the process.
     pub recorder: Recorder,
@@ -165,28 +165,27 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     Ok(server)
 }
 
-/// Maximum unread bytes that the kernel keeps for one connection.
-///
-/// If a client does not read for [`UNREAD_FOR`], the kernel closes the connection.
-const UNREAD: usize = 64 * 1024;
-const UNREAD_FOR: Duration = Duration::from_secs(30);
+/// Maximum number of bytes that the kernel keeps for a client that does not read.
+const MAX_UNREAD_BYTES: usize = 64 * 1024;
+/// Time after which the kernel closes the connection of a client that does not read.
+const MAX_UNREAD_TIME: Duration = Duration::from_secs(30);
 
 /// Binds the port. Accepted connections inherit the options of the socket.
 ///
 /// A client that receives samples but does not read them, for example on a laptop that sleeps, is
-/// disconnected after that time.
+/// disconnected after [`MAX_UNREAD_TIME`].
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpListener::bind(address)?;
-    sockopt::set_socket_send_buffer_size(&socket, UNREAD)?;
-    let timeout = u32::try_from(UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_socket_send_buffer_size(&socket, MAX_UNREAD_BYTES)?;
+    let timeout = u32::try_from(MAX_UNREAD_TIME.as_millis()).unwrap_or(u32::MAX);
     sockopt::set_tcp_user_timeout(&socket, timeout)?;
     Ok(socket)
 }
 
-/// Resource at `path` with these methods and routes. A route for GET answers HEAD, too.
+/// Creates the resource at `path` with these methods. A route for GET answers HEAD, too.
 ///
-/// For other methods, the response lists these.
-fn answering<const N: usize>(path: &str, routes: [(Method, Route); N]) -> Resource {
+/// The response to another method lists these methods.
+fn resource<const N: usize>(path: &str, routes: [(Method, Route); N]) -> Resource {
     let (mut resource, mut allowed) = (web::resource(path), Vec::new());
     for (method, route) in routes {
         let is_get = method == Method::GET;
@@ -211,11 +210,11 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Reason why the gateway cannot serve any client now; `None` if it can.
+/// Returns why the gateway cannot serve any client now; `None` if it can.
 ///
-/// Without a server in use it can still serve if requests or visitors wait, or if it has stale
+/// Without a server in use it can still serve if requests or visitors may wait, or if it has stale
 /// responses.
-fn trouble(admin: &Admin) -> Option<String> {
+fn unready_reason(admin: &Admin) -> Option<String> {
     let gateway = admin.gateway();
     let Some(gateway) = gateway.filter(|_| admin.accepting.load(Ordering::Relaxed)) else {
         return Some("it is starting or stopping".to_owned());
@@ -232,10 +231,10 @@ fn trouble(admin: &Admin) -> Option<String> {
 
 /// `GET /readyz`: 200 if the gateway can serve clients, else 503 with the reason.
 async fn readyz(admin: Data<Admin>) -> HttpResponse {
-    if let Some(trouble) = trouble(&admin) {
+    if let Some(reason) = unready_reason(&admin) {
         return HttpResponse::ServiceUnavailable()
             .insert_header(ContentType::plaintext())
-            .body(format!("not ready\n{trouble}\n"));
+            .body(format!("not ready\n{reason}\n"));
     }
     // A gateway without its store is still ready: its zones and gates follow `on_store_failure`,
     // and no other gateway could do better.

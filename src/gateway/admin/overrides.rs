@@ -1,4 +1,6 @@
-//! Acts on overrides: sets and ends one, of a zone, a key, a gate or a waiting room.
+//! Sets and ends overrides of a zone, a key, a gate or a waiting room.
+//!
+//! An override is values in place of those of the file, until it expires.
 
 use config::History;
 use limit::Moment;
@@ -10,7 +12,7 @@ use super::reply::{self, Answer, Refusal};
 use crate::overrides::{Overridable, Override};
 use crate::status::timestamp::timestamp;
 
-/// Noun whose configured values can be overridden.
+/// Zone, key, gate or waiting room whose configured values can be overridden.
 pub(crate) trait OverrideTarget {
     /// Values that can be overridden.
     type Values: Overridable + Serialize + Clone;
@@ -61,8 +63,8 @@ pub(crate) fn set<T: OverrideTarget>(
     history: &History,
 ) -> Answer {
     let before = target.replace(Some(new.clone()))?;
-    let from = before.map_or_else(|| in_file(target), |it| joined(&it.values));
-    let (subject, to) = (target.subject(), joined(&new.values));
+    let from = before.map_or_else(|| describe_configured(target), |it| join_texts(&it.values));
+    let (subject, to) = (target.subject(), join_texts(&new.values));
     author.log(
         "override set",
         &subject,
@@ -83,15 +85,15 @@ pub(crate) fn end<T: OverrideTarget>(target: &T, author: &Author, history: &Hist
         ))
     })?;
     let (subject, event) = (target.subject(), "override undone");
-    let (from, to) = (joined(&ended.values), in_file(target));
+    let (from, to) = (join_texts(&ended.values), describe_configured(target));
     author.log(event, &subject, (Some(&from), &to), None);
     record(history, &subject, event);
     Ok(reply::ok(&ended))
 }
 
 /// Formats the configured values for the log.
-fn in_file(target: &impl OverrideTarget) -> String {
-    let values = joined(&target.configured());
+fn describe_configured(target: &impl OverrideTarget) -> String {
+    let values = join_texts(&target.configured());
     let values = if values.is_empty() {
         "no rate"
     } else {
@@ -101,6 +103,6 @@ fn in_file(target: &impl OverrideTarget) -> String {
 }
 
 /// Formats values for the log.
-fn joined(values: &impl Overridable) -> String {
+fn join_texts(values: &impl Overridable) -> String {
     values.texts().join(", ")
 }

@@ -18,6 +18,7 @@ impl OwnNames {
         Self::new(&uname.nodename().to_string_lossy(), &hosts)
     }
 
+    /// Collects the names. `node`: name of the kernel. `hosts`: text of `/etc/hosts`.
     fn new(node: &str, hosts: &str) -> Self {
         let node = node.to_ascii_lowercase();
         let short = node.split('.').next().unwrap_or(&node);
@@ -35,11 +36,11 @@ impl OwnNames {
 
     /// Returns whether `host`, the value of the field `Host`, names this host.
     ///
-    /// That is a name of this host, an address, `localhost`, or one of `more`. No other site can
-    /// make these lead here.
-    pub(super) fn contain(&self, host: &str, more: &[String]) -> bool {
+    /// That is a name of this host, an address, `localhost`, or one of the `configured` names.
+    /// Another site cannot have any of these as its name.
+    pub(super) fn contain(&self, host: &str, configured: &[String]) -> bool {
         let without_port = match host.strip_prefix('[') {
-            Some(v6) => v6.split(']').next().unwrap_or(""),
+            Some(ipv6) => ipv6.split(']').next().unwrap_or(""),
             None => host.rsplit_once(':').map_or(host, |(name, _)| name),
         };
         let host = without_port.strip_suffix('.').unwrap_or(without_port);
@@ -47,7 +48,7 @@ impl OwnNames {
         host.eq_ignore_ascii_case("localhost")
             || host.parse::<IpAddr>().is_ok()
             || self.0.iter().any(is_host)
-            || more.iter().any(is_host)
+            || configured.iter().any(is_host)
     }
 }
 

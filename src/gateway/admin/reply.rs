@@ -1,4 +1,4 @@
-//! Responses in JSON.
+//! Responses of the admin port in JSON, and refusals with their status.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
@@ -19,8 +19,9 @@ pub(crate) struct Refusal(StatusCode, String);
 
 impl ResponseError for Refusal {
     fn error_response(&self) -> HttpResponse {
-        let mut response = json(self.0, &json!({ "error": self.1 }));
-        if self.0 == StatusCode::UNAUTHORIZED {
+        let Self(status, message) = self;
+        let mut response = json(*status, &json!({ "error": message }));
+        if *status == StatusCode::UNAUTHORIZED {
             let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
         }

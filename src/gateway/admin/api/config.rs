@@ -20,9 +20,9 @@ pub(super) async fn show(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&config_json(&admin, &gateway)))
 }
 
-/// Reloads the file.
+/// `POST /api/reload`: reloads the file.
 pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
-    // Log lines of the reload itself report its result.
+    // The reload itself logs its result.
     let author = Author::of(&request);
     author.log(
         "reload requested",
@@ -39,7 +39,7 @@ pub(super) async fn reload(request: HttpRequest, admin: Data<Admin>) -> Answer {
     Ok(reply::json(StatusCode::UNPROCESSABLE_ENTITY, &body))
 }
 
-/// JSON of the file and its settings.
+/// Builds the JSON of the file and its settings.
 fn config_json(admin: &Admin, gateway: &Gateway) -> Value {
     let state = admin.file_state.borrow().clone();
     json!({
@@ -53,13 +53,13 @@ fn config_json(admin: &Admin, gateway: &Gateway) -> Value {
     })
 }
 
-/// JSON of a change.
+/// Builds the JSON of a change.
 fn change_json(change: &Change) -> Value {
     let what: Vec<_> = change.what.iter().map(|text| Plain::new(text)).collect();
     json!({ "at": timestamp(change.at), "by": change.by.label(), "what": what })
 }
 
-/// JSON of the errors of a file.
+/// Builds the JSON of the errors of a file.
 fn broken_json(broken: BrokenFile) -> Value {
     let problems: Vec<Problem> = broken.problems.into_iter().map(Into::into).collect();
     json!({ "since": timestamp(broken.since), "problems": problems })

@@ -1,4 +1,7 @@
 //! `/api/find`: starts, renews, shows and stops experiments that find the limits of an origin.
+//!
+//! An experiment sets the override of the origin's gate to one level after the other. Its owner,
+//! the program that started it, must renew it by a PUT.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +16,7 @@ use super::find_body::FindBody;
 use crate::admin::Admin;
 use crate::admin::author::{Author, record};
 use crate::admin::body::parse;
-use crate::admin::find::{self, OWNER, Running, experiment_json, locked};
+use crate::admin::find::{self, OWNER, Running, experiment_json, lock};
 use crate::admin::reply::{self, Answer, Refusal};
 use crate::gate::api as gates;
 use crate::gate::report::subject;
@@ -32,9 +35,7 @@ struct IdBody {
 pub(super) async fn list(admin: Data<Admin>) -> Answer {
     let now = clock::now();
     let all = admin.experiments.list();
-    let experiments = all
-        .iter()
-        .map(|running| experiment_json(&locked(running), now));
+    let experiments = all.iter().map(|it| experiment_json(&lock(it), now));
     let experiments: Vec<_> = experiments.collect();
     Ok(reply::ok(&json!({ "experiments": experiments })))
 }
@@ -42,7 +43,7 @@ pub(super) async fn list(admin: Data<Admin>) -> Answer {
 /// `GET`: the last experiment of an origin.
 pub(super) async fn show(admin: Data<Admin>, origin: Path<String>) -> Answer {
     let running = find_running(&admin, &origin)?;
-    let json = experiment_json(&locked(&running), clock::now());
+    let json = experiment_json(&lock(&running), clock::now());
     Ok(reply::ok(&json))
 }
 
@@ -54,7 +55,7 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     let body: FindBody = parse(&body, example)?;
     let (origin, gate) = gates::find_gate(&gateway, &body.origin)?;
     let settings = body.settings()?;
-    check(origin, &settings)?;
+    check_settings(origin, &settings)?;
     check_override(origin, gate.override_in_force().as_ref(), now)?;
     let (by, what) = (author.shown(), body.describe());
     let running = find::start(&admin, settings, by.into(), (origin, gate));
@@ -68,14 +69,14 @@ pub(super) async fn start(request: HttpRequest, admin: Data<Admin>, body: Bytes)
     author.log("experiment started", &subject, (None, &what), None);
     let text = format!("experiment started: {what}, by {by}");
     record(&admin.history, &subject, &text);
-    let json = experiment_json(&locked(&running), now);
+    let json = experiment_json(&lock(&running), now);
     Ok(reply::ok(&json))
 }
 
 /// `PUT`: renews an experiment.
 pub(super) async fn renew(admin: Data<Admin>, origin: Path<String>, body: Bytes) -> Answer {
     let running = find_by_id(&admin, &origin, &body)?;
-    let mut running = locked(&running);
+    let mut running = lock(&running);
     let now = clock::now();
     running.renew(now);
     Ok(reply::ok(&experiment_json(&running, now)))
@@ -93,7 +94,7 @@ pub(super) async fn stop(
     } else {
         find_by_id(&admin, &origin, &body)?
     };
-    let mut running = locked(&running);
+    let mut running = lock(&running);
     if running.experiment.is_over() {
         return Err(reply::conflict(
             "the experiment has ended; GET has its result",
@@ -121,7 +122,7 @@ fn find_running(admin: &Admin, origin: &str) -> Result<Arc<Mutex<Running>>, Refu
 fn find_by_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Running>>, Refusal> {
     let IdBody { id } = parse(body, r#"{"id": 1}, the id of the experiment"#)?;
     let running = find_running(admin, origin)?;
-    if locked(&running).id == id {
+    if lock(&running).id == id {
         return Ok(running);
     }
     let message = format!("experiment {id} has ended, and another one has begun");
@@ -129,7 +130,7 @@ fn find_by_id(admin: &Admin, origin: &str, body: &[u8]) -> Result<Arc<Mutex<Runn
 }
 
 /// Refuses an experiment that the origin cannot have.
-fn check(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
+fn check_settings(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
     let sets_rate = matches!(settings.target, Target::Rate { .. });
     let origin = origin.settings();
     let fits = OverrideRefusal::check(origin, sets_rate, !sets_rate);
@@ -139,13 +140,16 @@ fn check(origin: &Origin, settings: &FindSettings) -> Result<(), Refusal> {
 /// Refuses an experiment while an override is in force, because the experiment would replace it.
 fn check_override(
     origin: &Origin,
-    known: Option<&GateOverride>,
+    present: Option<&GateOverride>,
     now: Moment,
 ) -> Result<(), Refusal> {
     // The override of an experiment is no obstacle: the start checks whether an experiment runs.
-    let known = known.filter(|it| it.until > now && it.owner.as_deref() != Some(OWNER));
-    let Some(known) = known else { return Ok(()) };
-    let owner = (known.owner.as_deref()).map_or(String::new(), |it| format!(" of {it}"));
+    let is_obstacle = |set: &&GateOverride| set.until > now && set.owner.as_deref() != Some(OWNER);
+    let Some(obstacle) = present.filter(is_obstacle) else {
+        return Ok(());
+    };
+    let owner = obstacle.owner.as_deref();
+    let owner = owner.map_or(String::new(), |owner| format!(" of {owner}"));
     let name = &origin.settings().name;
     let message = format!(
         "an override{owner} is in force for origin {name:?}; undo it first by DELETE /api/origins/{name}/override"

@@ -1,4 +1,7 @@
 //! Parameters of an experiment, as JSON.
+//!
+//! An experiment raises the level of an origin's gate, its rate or its number of requests at once,
+//! step by step, until the objective is no longer kept.
 
 use std::time::Duration;
 
@@ -9,7 +12,7 @@ use serde::Deserialize;
 use crate::admin::body::{duration, value};
 use crate::admin::reply::{Refusal, bad_request};
 
-/// Maximum number of permits that is tried.
+/// Maximum number of permits (requests at once) that is tried.
 const MAX_PERMITS: u32 = 1_000_000;
 
 /// Maximum of `wait`, and its text.
@@ -77,9 +80,9 @@ impl FindBody {
     /// Parses the searched setting and its range.
     fn target(&self) -> Result<Target, Refusal> {
         let Self { from, to, .. } = self;
-        let is_number = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let (target, is_lower, what) = if is_number(from) && is_number(to) {
-            let (from, to) = (permits("from", from)?, permits("to", to)?);
+            let (from, to) = (parse_permits("from", from)?, parse_permits("to", to)?);
             (Target::Permits { from, to }, from < to, "number")
         } else {
             let (from, to) = (value::<Rate>("from", from)?, value::<Rate>("to", to)?);
@@ -107,9 +110,9 @@ fn parse_step(text: &str) -> Result<Percent, Refusal> {
 }
 
 /// Parses a number of requests in flight. `name`: name of the field.
-fn permits(name: &str, text: &str) -> Result<u32, Refusal> {
+fn parse_permits(name: &str, text: &str) -> Result<u32, Refusal> {
     let permits = text.parse::<u32>().ok();
-    let permits = permits.filter(|it| (1..=MAX_PERMITS).contains(it));
+    let permits = permits.filter(|permits| (1..=MAX_PERMITS).contains(permits));
     permits.ok_or_else(|| {
         bad_request(format!(
             "{name} is {text:?}; it must be a rate such as 50r/s, or a number from 1 to {MAX_PERMITS}"

@@ -1,4 +1,5 @@
-//! Maintenance of a route, or of all routes, until it expires.
+//! Maintenance of a route, or of all routes: requests get 503 until the maintenance ends or
+//! expires.
 
 use actix_web::HttpRequest;
 use actix_web::web::{Bytes, Data};
@@ -31,9 +32,9 @@ impl Admin {
         change: impl FnOnce(&mut Maintenances) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
         let (result_sender, result_receiver) = oneshot::channel();
-        let change = Box::new(move |all: &mut Maintenances| {
+        let change = Box::new(move |maintenances: &mut Maintenances| {
             // The requester may have disconnected. Then nothing needs the result.
-            let _ignored = result_sender.send(change(all)).is_err();
+            let _ignored = result_sender.send(change(maintenances)).is_err();
         });
         self.order(OrderKind::Maintain(change)).await?;
         result_receiver.await.map_err(|_| reply::not_now())
@@ -111,7 +112,7 @@ fn find_target(request: &HttpRequest, gateway: &Gateway) -> Result<MaintenanceTa
     Ok(target)
 }
 
-/// Name of a target in the log and the history of changes.
+/// Returns the name of a target in the log and the history of changes.
 pub(in crate::admin) fn subject(target: &MaintenanceTarget) -> String {
     match target {
         MaintenanceTarget::AllRoutes => "all routes".to_owned(),
@@ -123,6 +124,6 @@ pub(in crate::admin) fn subject(target: &MaintenanceTarget) -> String {
 fn describe(before: Option<&Maintenance>) -> String {
     before.map_or_else(
         || FORWARDED.to_owned(),
-        |it| format!("503 until {}", timestamp(it.until)),
+        |maintenance| format!("503 until {}", timestamp(maintenance.until)),
     )
 }

@@ -1,6 +1,6 @@
-//! Paths of the admin port, and the handlers that belong to no noun.
+//! Paths of the admin port, and some of their handlers.
 //!
-//! The requests of zones, gates, rooms, origins and the store are in `api` of their folders.
+//! The handlers for zones, gates, rooms, origins and the store are in `api` of their folders.
 //! docs/operate/api.md lists all paths.
 
 mod config;
@@ -13,7 +13,7 @@ use actix_web::http::Method;
 use actix_web::web::{Data, ServiceConfig, route};
 
 use super::reply::{self, Answer};
-use super::{Admin, answering, live};
+use super::{Admin, live, resource};
 use crate::gate::api as gate;
 use crate::origin::api as origins;
 use crate::room::api as room;
@@ -23,11 +23,11 @@ use crate::zone::api::{self as zones, keys, overrides, what_if};
 /// Registers each path with its methods. GET answers HEAD, too.
 macro_rules! paths {
     ($app:ident: $($path:literal => $($method:ident $handler:path),+;)+) => {
-        $($app.service(answering($path, [$((Method::$method, route().to($handler))),+]));)+
+        $($app.service(resource($path, [$((Method::$method, route().to($handler))),+]));)+
     };
 }
 
-/// Registers all paths of the port but those of the page.
+/// Registers all paths of the port except those of the page.
 pub(super) fn routes(app: &mut ServiceConfig) {
     paths! { app:
         "/metrics" => GET super::metrics;

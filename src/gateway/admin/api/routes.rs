@@ -17,8 +17,8 @@ use crate::status::plain::Plain;
 /// `GET /api/routes`: all routes.
 pub(super) async fn all(admin: Data<Admin>) -> Answer {
     let gateway = admin.serving()?;
-    let mut costs = costs(&gateway);
-    // Routes with the same host and path count together: they are one here.
+    let mut costs = costs_by_route(&gateway);
+    // Routes with the same host and path have one name and count together: they are one here.
     let mut seen = HashSet::new();
     let counted = gateway.counted_routes().enumerate();
     let counted = counted.filter(|(_, (name, _))| seen.insert(name.clone()));
@@ -43,31 +43,35 @@ pub(super) async fn all(admin: Data<Admin>) -> Answer {
     Ok(reply::ok(&json))
 }
 
-/// Learned costs of requests, by the name of the route.
-fn costs(gateway: &Gateway) -> HashMap<String, Value> {
+/// Returns the learned costs of requests as JSON, by the name of the route.
+///
+/// A route may learn what a request of each method costs. A `shadow` cost is shown, and not
+/// charged.
+fn costs_by_route(gateway: &Gateway) -> HashMap<String, Value> {
+    // Whether the costs are a shadow, and the cost of each method.
     let mut all: HashMap<String, (bool, Map<String, Value>)> = HashMap::new();
     let routes = gateway.learned_routes();
     for (_, route, costs) in routes.take_while(|(index, ..)| *index < MAX_NAMED_ROUTES) {
         let shadow = costs.rule().is_shadow;
         // Routes that differ in their methods have one name.
         let (_, methods) = all.entry(route.name()).or_insert((shadow, Map::new()));
-        methods.extend(costs.methods().map(|it| {
+        methods.extend(costs.methods().map(|method| {
             let cost = json!({
-                "cost": it.cost.get(),
-                "seconds": it.time.map(|time| time.as_secs_f64()),
-                "source": it.source,
-                "requests": it.requests,
-                "origin_seconds": it.total.as_secs_f64(),
+                "cost": method.cost.get(),
+                "seconds": method.time.map(|time| time.as_secs_f64()),
+                "source": method.source,
+                "requests": method.requests,
+                "origin_seconds": method.total.as_secs_f64(),
             });
-            (it.method.to_owned(), cost)
+            (method.method.to_owned(), cost)
         }));
     }
     let all = all.into_iter();
-    let view = |(shadow, methods)| json!({ "shadow": shadow, "methods": Value::Object(methods) });
-    all.map(|(name, costs)| (name, view(costs))).collect()
+    let json = |(shadow, methods)| json!({ "shadow": shadow, "methods": Value::Object(methods) });
+    all.map(|(name, costs)| (name, json(costs))).collect()
 }
 
-/// JSON of a route.
+/// Builds the JSON of a route. `route`: `None` for the route of all that have no name of their own.
 fn route_json(
     gateway: &Gateway,
     route: Option<&config::Route>,

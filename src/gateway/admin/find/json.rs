@@ -1,4 +1,7 @@
 //! JSON of an experiment for the API.
+//!
+//! An experiment raises the level of an origin's gate, its rate or its number of permits, step by
+//! step, until the objective is no longer kept. `status::find` has its texts.
 
 use limit::Moment;
 use limit::find::{
@@ -11,7 +14,7 @@ use crate::status::find::{Facts, abort_reason, conclusion, fragment, held_back, 
 use crate::status::plain::Plain;
 use crate::status::timestamp::timestamp;
 
-/// JSON of an experiment.
+/// Builds the JSON of an experiment.
 pub(in crate::admin) fn experiment_json(running: &Running, now: Moment) -> Value {
     let report = running.experiment.report(now);
     let is_over = running.experiment.is_over();
@@ -37,7 +40,7 @@ pub(in crate::admin) fn experiment_json(running: &Running, now: Moment) -> Value
     })
 }
 
-/// JSON of a level and its purpose.
+/// Builds the JSON of a level and its purpose.
 fn level_json(level: Level, purpose: Purpose) -> Value {
     let (find, value) = match level {
         Level::Rate(rate) => ("rate", rate.per_second()),
@@ -51,7 +54,7 @@ fn level_json(level: Level, purpose: Purpose) -> Value {
     json!({ "level": level.to_string(), "find": find, "value": value, "purpose": purpose })
 }
 
-/// JSON of a step.
+/// Builds the JSON of a step.
 fn step_json(step: &StepRecord) -> Value {
     let mut json = level_json(step.level, step.purpose);
     json["verdict"] = match step.verdict {
@@ -71,7 +74,7 @@ fn step_json(step: &StepRecord) -> Value {
     json
 }
 
-/// JSON of the measured value of a condition of the objective.
+/// Builds the JSON of the measured value of a condition of the objective.
 fn figure_json(measured: &Measured) -> Value {
     let condition = &measured.condition;
     let (unit, below) = match condition {
@@ -85,12 +88,12 @@ fn figure_json(measured: &Measured) -> Value {
     json!({ "name": condition.name(), "unit": unit, "value": value, "below": below })
 }
 
-/// JSON of the end of the search: level, range, and reason.
+/// Builds the JSON of the end of the search: level, range, and reason.
 fn outcome_json(outcome: &Outcome) -> Value {
     let (name, level, found, reason) = match outcome {
         Outcome::Found(found) => ("found", Some(found.level), Some(found), None),
         Outcome::AtLeast(level) => ("at_least", Some(*level), None, None),
-        Outcome::HeldBack(it) => ("at_least", Some(it.level), None, Some(held_back(it))),
+        Outcome::HeldBack(cause) => ("at_least", Some(cause.level), None, Some(held_back(cause))),
         Outcome::Unknown(level) => ("unknown", Some(*level), None, None),
         Outcome::Aborted(reason, level) => {
             let reason = format!("ended: {}", abort_reason(*reason));
@@ -108,7 +111,7 @@ fn outcome_json(outcome: &Outcome) -> Value {
     })
 }
 
-/// Lines of the result: the conclusion as a comment, and then lines for the file.
+/// Returns the lines of the result: the conclusion as a comment, then lines for the file.
 fn result_lines(running: &Running, report: &FindReport, now: Moment) -> Vec<Plain> {
     let ended = running.began + report.took.min(now.since(running.began));
     let ended = timestamp(ended).to_string();
@@ -121,7 +124,7 @@ fn result_lines(running: &Running, report: &FindReport, now: Moment) -> Vec<Plai
         when: &format!("{ended} UTC"),
     };
     let outcome = report.outcome.as_ref();
-    let comment = outcome.map(|it| format!("# {}", conclusion(it, &running.objective)));
+    let comment = outcome.map(|outcome| format!("# {}", conclusion(outcome, &running.objective)));
     let fragment = fragment(&facts, report);
     let lines = comment.as_deref().into_iter().chain(fragment.lines());
     lines.map(Plain::new).collect()

@@ -1,7 +1,9 @@
 //! Experiments that find the limits of origins: one at a time for each origin.
 //!
-//! [`limit::find`](limit::find) decides which levels are tried, and for how long. An experiment
-//! here sets the override of the origin's gate, and reports the gate's observations to that logic.
+//! An experiment tries one level (a rate, or a number of requests at once) after the other.
+//! [`limit::find`](limit::find) decides which levels are tried, and for how long. The code here
+//! sets the override of the origin's gate to the level, and reports what the gate observes to that
+//! logic.
 
 mod json;
 mod running;
@@ -27,34 +29,34 @@ pub(crate) use running::OWNER;
 pub(super) use running::Running;
 
 /// Interval at which an experiment observes its gate.
-const EVERY: Duration = Duration::from_millis(200);
+const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Last experiment of each origin.
 #[derive(Default)]
 pub struct Experiments(Mutex<ByOrigin>);
 
-/// Sorted by the names of the origins.
+/// Experiments by the names of their origins.
 type ByOrigin = BTreeMap<String, Arc<Mutex<Running>>>;
 
 impl Experiments {
     /// Locks the list of experiments.
-    fn all(&self) -> MutexGuard<'_, ByOrigin> {
+    fn lock(&self) -> MutexGuard<'_, ByOrigin> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the experiment of an origin.
     pub(super) fn of(&self, origin: &str) -> Option<Arc<Mutex<Running>>> {
-        self.all().get(origin).map(Arc::clone)
+        self.lock().get(origin).map(Arc::clone)
     }
 
     /// Returns all experiments, sorted by the names of the origins.
     pub(super) fn list(&self) -> Vec<Arc<Mutex<Running>>> {
-        self.all().values().map(Arc::clone).collect()
+        self.lock().values().map(Arc::clone).collect()
     }
 }
 
 /// Locks an experiment.
-pub(super) fn locked(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+pub(super) fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -66,20 +68,20 @@ pub(super) fn start(
     (origin, gate): (&Origin, &Arc<OriginGate>),
 ) -> Option<Arc<Mutex<Running>>> {
     let now = clock::now();
-    let mut all = admin.experiments.all();
+    let mut all = admin.experiments.lock();
     let name = &origin.settings().name;
     let before = all.get(name);
-    if before.is_some_and(|it| !locked(it).experiment.is_over()) {
+    if before.is_some_and(|running| !lock(running).experiment.is_over()) {
         return None;
     }
-    let id = next_id(before.map(|it| locked(it).id), now);
+    let id = next_id(before.map(|running| lock(running).id), now);
     let gateway = admin.gateway();
     let is_in_file = |name: &String| {
-        let mut origins = gateway.iter().flat_map(|it| it.origins());
-        origins.any(|it| it.settings().name == *name)
+        let mut origins = gateway.iter().flat_map(|gateway| gateway.origins());
+        origins.any(|origin| origin.settings().name == *name)
     };
-    // At most as many as origins.
-    all.retain(|name, it| is_in_file(name) || !locked(it).experiment.is_over());
+    // Forgets ended experiments of origins that are no longer in the file.
+    all.retain(|name, running| is_in_file(name) || !lock(running).experiment.is_over());
     let running = Running::begin(id, (settings, by), (origin, gate), admin, now);
     let running = Arc::new(Mutex::new(running));
     all.insert(name.clone(), Arc::clone(&running));
@@ -90,9 +92,9 @@ pub(super) fn start(
 
 /// Creates the id of a new experiment. `before`: the previous id.
 ///
-/// The id is in microseconds since the Unix epoch. So a restarted gateway gives no id twice, and an
-/// owner that renews an experiment of before the restart does not get another one. It is below
-/// 2^53, because the page reads numbers as doubles.
+/// The id is the time in microseconds since the Unix epoch. So a restarted gateway gives no id
+/// twice, and an owner cannot renew another experiment than its own. The id is below 2^53, because
+/// the page reads numbers as doubles.
 fn next_id(before: Option<u64>, now: Moment) -> u64 {
     let id = now.as_nanos() / 1000 % (1 << 53);
     before.map_or(id, |before| id.max(before + 1))
@@ -101,23 +103,23 @@ fn next_id(before: Option<u64>, now: Moment) -> u64 {
 /// Ends an experiment at once: the configured values are effective again.
 pub(super) fn stop(running: &mut Running) {
     if let Some(step) = running.end(AbortReason::Stopped, clock::now()) {
-        log(&running.origin, &step);
+        log_step(&running.origin, &step);
     }
 }
 
 /// Runs an experiment to its end.
 async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
     loop {
-        sleep(EVERY).await;
+        sleep(INTERVAL).await;
         let now = clock::now();
-        let mut locked = locked(&running);
+        let mut locked = lock(&running);
         let step = locked.tick(&admin, now);
         let origin = locked.origin.clone();
         let outcome = locked.experiment.report(now).outcome;
         let ended = outcome.map(|outcome| ending(&outcome, &locked.objective));
         drop(locked);
         if let Some(step) = step {
-            log(&origin, &step);
+            log_step(&origin, &step);
         }
         if let Some(ended) = ended {
             let subject = subject(&origin);
@@ -130,7 +132,7 @@ async fn run(admin: Data<Admin>, running: Arc<Mutex<Running>>) {
 }
 
 /// Logs a step.
-fn log(origin: &str, step: &StepRecord) {
+fn log_step(origin: &str, step: &StepRecord) {
     let line = line(step);
     tracing::info!(origin, "experiment: {}", line.trim());
 }

@@ -1,4 +1,8 @@
 //! One experiment: its logic, its owner, and its override of the gate.
+//!
+//! An experiment raises the level of an origin's gate, its rate or its number of permits, step by
+//! step, until the objective is no longer kept. It sets each level by an override of the gate,
+//! which expires unless it is renewed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
@@ -17,11 +21,11 @@ use crate::status::find::ConfiguredLimits;
 
 /// Owner of the overrides of experiments. No other owner can have this name.
 pub(crate) const OWNER: &str = "drip find";
-/// Time limit of a renewal.
+/// Time limit for the next renewal.
 ///
-/// The override expires when the experiment does not renew it for this duration. The experiment
-/// ends when its owner does not renew it for this duration.
-pub(super) const OWNED_FOR: Duration = Duration::from_secs(15);
+/// An experiment ends if its owner, the program that started it, does not renew it for this
+/// duration. The override expires if the experiment does not renew it for this duration.
+pub(super) const RENEWAL_LIMIT: Duration = Duration::from_secs(15);
 
 /// An experiment that runs or has ended.
 pub(in crate::admin) struct Running {
@@ -53,7 +57,7 @@ impl Running {
         now: Moment,
     ) -> Self {
         gate.begin_observing();
-        let first = observed(origin, gate, admin, now).map(|(_, at_gate)| at_gate);
+        let first = observe(origin, gate, admin, now).map(|(_, at_gate)| at_gate);
         let running = Self {
             id,
             origin: origin.settings().name.clone(),
@@ -81,27 +85,29 @@ impl Running {
             return None;
         }
         let gateway = admin.gateway();
-        let mut origins = gateway.iter().flat_map(|it| it.origins());
-        let origin = origins.find(|it| it.settings().name == self.origin);
-        let origin = origin.filter(|it| it.gate().is_some_and(|it| Arc::ptr_eq(it, &self.gate)));
+        let mut origins = gateway.iter().flat_map(|gateway| gateway.origins());
+        let origin = origins.find(|origin| origin.settings().name == self.origin);
+        // After a reload, the origin may be gone, or have another gate or none.
+        let is_own_gate = |gate: &Arc<OriginGate>| Arc::ptr_eq(gate, &self.gate);
+        let origin = origin.filter(|origin| origin.gate().is_some_and(is_own_gate));
         let Some(origin) = origin else {
             return self.end(AbortReason::FileChanged, now);
         };
-        let (events, seen) = observed(origin, &self.gate, admin, now).unzip();
+        let (events, at_gate) = observe(origin, &self.gate, admin, now).unzip();
         for (sent, event) in events.into_iter().flatten() {
             self.experiment.record(sent, event);
         }
         let is_stopping = || gateway.as_ref().is_some_and(|it| it.is_stopping());
         let reason = match self.gate.override_in_force() {
             None => Some(AbortReason::Undone),
-            Some(it) if !is_ours(&it) => Some(AbortReason::Overridden),
-            Some(_) if now.since(self.renewed) >= OWNED_FOR => Some(AbortReason::OwnerLost),
+            Some(set) if !is_ours(&set) => Some(AbortReason::Overridden),
+            Some(_) if now.since(self.renewed) >= RENEWAL_LIMIT => Some(AbortReason::OwnerLost),
             Some(_) => is_stopping().then_some(AbortReason::Stopped),
         };
         if let Some(reason) = reason {
             return self.end(reason, now);
         }
-        let step = seen.and_then(|seen| self.experiment.tick(&seen, now));
+        let step = at_gate.and_then(|at_gate| self.experiment.tick(&at_gate, now));
         if self.experiment.is_over() {
             self.restore();
         } else {
@@ -128,7 +134,7 @@ impl Running {
                 pause: false,
             },
             since: now,
-            until: now + OWNED_FOR,
+            until: now + RENEWAL_LIMIT,
             by: Arc::clone(&self.by),
             owner: Some(OWNER.into()),
         };
@@ -149,8 +155,10 @@ fn is_ours(overridden: &GateOverride) -> bool {
     overridden.owner.as_deref() == Some(OWNER)
 }
 
-/// Observations since the last call: the outcome of each request, and the state of the gate.
-fn observed(
+/// Returns the outcome of each request since the last call, and the present state of the gate.
+///
+/// `None`: the gate is not observed.
+fn observe(
     origin: &Origin,
     gate: &OriginGate,
     admin: &Admin,
@@ -168,7 +176,7 @@ fn observed(
         wait: seen.wait,
         in_flight: to_u32(seen.most_in_flight),
         file: admin.file_state.borrow().changes,
-        servers: servers(origin, now),
+        servers: hash_servers(origin, now),
         is_backed_off: seen.is_backed_off,
     };
     Some((seen.events, at_gate))
@@ -178,8 +186,8 @@ fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Number that changes when a server is added, removed, or changes its health.
-fn servers(origin: &Origin, now: Moment) -> u64 {
+/// Returns a number that changes when a server is added, removed, or changes its health.
+fn hash_servers(origin: &Origin, now: Moment) -> u64 {
     let mut hasher = DefaultHasher::new();
     for server in origin.servers() {
         server.url().to_string().hash(&mut hasher);

@@ -24,7 +24,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETag, EntityTag, Head
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::answering;
+use super::resource;
 
 /// A static file of the page.
 struct Asset {
@@ -74,7 +74,7 @@ const fn asset(path: &'static str, content_type: &'static str, text: &'static st
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     for asset in ASSETS {
         let handler = async move |request: HttpRequest| asset.answer(&request);
-        config.service(answering(
+        config.service(resource(
             asset.path,
             [(Method::GET, web::route().to(handler))],
         ));
@@ -82,12 +82,12 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 }
 
 /// Returns whether a path is that of a file of the page.
-pub(super) fn has(path: &str) -> bool {
+pub(super) fn has_file(path: &str) -> bool {
     ASSETS.iter().any(|asset| asset.path == path)
 }
 
 impl Asset {
-    /// Entity tag: a hash of the text.
+    /// Returns the entity tag: a hash of the text.
     ///
     /// A browser validates its copy with it, so it never shows the page of another version.
     fn tag(&self) -> EntityTag {
@@ -97,7 +97,7 @@ impl Asset {
     }
 
     /// Returns the text without leading blanks of lines and without comment lines of scripts.
-    fn served(&self) -> String {
+    fn served_text(&self) -> String {
         let is_script = self.content_type == SCRIPT;
         let mut text = String::with_capacity(self.text.len());
         let mut in_comment = false;
@@ -118,7 +118,7 @@ impl Asset {
         let tag = self.tag();
         let is_known = match IfNoneMatch::parse(request) {
             Ok(IfNoneMatch::Any) => true,
-            Ok(IfNoneMatch::Items(known)) => known.iter().any(|it| it.weak_eq(&tag)),
+            Ok(IfNoneMatch::Items(known)) => known.iter().any(|known| known.weak_eq(&tag)),
             Err(_) => false,
         };
         let mut answer = HttpResponse::Ok();
@@ -130,7 +130,7 @@ impl Asset {
         }
         answer
             .insert_header((CONTENT_TYPE, self.content_type))
-            .body(self.served())
+            .body(self.served_text())
     }
 }
 
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn a_script_is_served_without_its_comments() {
         let text = "// A.\n/** B\n * c.\n */\nf(\n  1, // d\n  * 2,\n);\n/** E. */\ng();\n";
-        let served = asset("/a.js", SCRIPT, text).served();
+        let served = asset("/a.js", SCRIPT, text).served_text();
         assert_eq!(served, "f(\n1, // d\n* 2,\n);\ng();\n");
         let style = asset("/a.css", "text/css", "/** A. */\n* {\n  b: c;\n}\n");
-        assert_eq!(style.served(), "/** A. */\n* {\nb: c;\n}\n");
+        assert_eq!(style.served_text(), "/** A. */\n* {\nb: c;\n}\n");
     }
 }
