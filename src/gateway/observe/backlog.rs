@@ -1,4 +1,6 @@
 //! Lines on their way to a writing thread, so that no worker waits for a disk or a pipe.
+//!
+//! The access log and the log on standard error use it. Lines beyond a number of bytes are dropped.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::time::clock;
 
-/// Minimum size that a line counts for: about the memory of a waiting line besides its text.
+/// Minimum number of bytes that a line counts: also a short line takes about so much memory.
 const MIN_LINE: usize = 256;
 
 /// Lines on their way to the thread that writes them.
@@ -72,9 +74,10 @@ impl PendingLines {
         }
     }
 
-    /// Counts a line, unless there is no room for it.
+    /// Counts a line, unless there is no room for it. Returns whether there is.
     fn add(&self, line: &str) -> bool {
         let size = line.len().max(MIN_LINE);
+        // Adds first: other threads may add at the same time.
         let has_room = self.bytes.fetch_add(size, Ordering::Relaxed) + size <= self.max_bytes;
         if has_room {
             self.lines.fetch_add(1, Ordering::Relaxed);
@@ -91,27 +94,27 @@ impl PendingLines {
         self.lines.fetch_sub(1, Ordering::Release);
     }
 
-    /// Number of lines that are not written yet.
-    fn lines(&self) -> usize {
+    /// Returns the number of lines that are not written yet.
+    fn unwritten(&self) -> usize {
         self.lines.load(Ordering::Acquire)
     }
 
     /// Waits for all lines to be written, at most `limit`. Returns the number of unwritten lines.
     pub(super) async fn finish(&self, limit: Duration) -> usize {
-        let until = clock::now() + limit;
-        while self.lines() > 0 && clock::now() < until {
+        let deadline = clock::now() + limit;
+        while self.unwritten() > 0 && clock::now() < deadline {
             tokio::time::sleep(POLL).await;
         }
-        self.lines()
+        self.unwritten()
     }
 
     /// As [`finish`](Self::finish), but blocks the thread.
     pub(super) fn finish_blocking(&self, limit: Duration) -> usize {
-        let until = clock::now() + limit;
-        while self.lines() > 0 && clock::now() < until {
+        let deadline = clock::now() + limit;
+        while self.unwritten() > 0 && clock::now() < deadline {
             thread::sleep(POLL);
         }
-        self.lines()
+        self.unwritten()
     }
 }
 
@@ -128,9 +131,9 @@ impl Backlog {
         waiting: &'static PendingLines,
         sink: impl Write + Send + 'static,
     ) -> io::Result<Self> {
-        let (messages, pushed) = channel();
+        let (messages, receiver) = channel();
         let thread = thread::Builder::new().name(waiting.name.to_owned());
-        thread.spawn(move || write_all(&pushed, Box::new(sink), waiting))?;
+        thread.spawn(move || write_all(&receiver, Box::new(sink), waiting))?;
         Ok(Self { messages, waiting })
     }
 
@@ -155,7 +158,7 @@ impl Backlog {
 
 /// Writes all lines until the channel is closed.
 fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &PendingLines) {
-    // Whether a part of the line before was written. The next line must not continue it.
+    // Whether only a part of the previous line was written. The next line must not continue it.
     let mut is_torn = false;
     for message in messages {
         let line = match message {
@@ -165,13 +168,14 @@ fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &PendingLine
                 continue;
             }
         };
-        let begun = if is_torn {
+        let end_of_torn_line = if is_torn {
             sink.write_all(b"\n")
         } else {
             Ok(())
         };
+        // Bytes of the line that are not written yet.
         let mut rest = line.as_bytes();
-        let written = begun.and_then(|()| {
+        let written = end_of_torn_line.and_then(|()| {
             is_torn = false;
             write_rest(&mut sink, &mut rest)
         });
@@ -181,7 +185,7 @@ fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &PendingLine
             (waiting.outcome.failed)(error);
         }
         waiting.remove(&line);
-        if written.is_ok() && waiting.lines() == 0 {
+        if written.is_ok() && waiting.unwritten() == 0 {
             (waiting.outcome.caught_up)();
         }
     }
@@ -202,8 +206,8 @@ fn write_rest(sink: &mut impl Write, rest: &mut &[u8]) -> io::Result<()> {
 
 /// A standard stream. A write waits until the reader takes it.
 ///
-/// It takes no lock of the standard library: a write that waits for ever must not keep others from
-/// the stream.
+/// It takes no lock of the standard library: a write that waits for ever must not keep other
+/// threads from the stream.
 pub(super) struct Stream(File);
 
 /// Opens standard output.
@@ -265,7 +269,8 @@ mod tests {
         }
     }
 
-    fn counted() -> &'static PendingLines {
+    /// Creates the count of waiting lines of one test.
+    fn create_count() -> &'static PendingLines {
         let outcome = Outcome {
             lost: || {},
             failed: |_| {},
@@ -274,11 +279,17 @@ mod tests {
         Box::leak(Box::new(PendingLines::new("log", BYTES, outcome)))
     }
 
+    fn wait_until_written(waiting: &PendingLines) {
+        while waiting.bytes.load(Ordering::Relaxed) > 0 || waiting.unwritten() > 0 {
+            thread::yield_now();
+        }
+    }
+
     #[test]
-    fn lines_wait_up_to_a_number_of_bytes_and_none_of_those_is_lost() {
+    fn lines_wait_up_to_a_number_of_bytes_and_no_waiting_line_is_lost() {
         for length in [1, 100, 128 * 1024] {
             let (sender, disk) = sync_channel(0);
-            let backlog = Backlog::new(counted(), Slow(sender)).unwrap();
+            let backlog = Backlog::new(create_count(), Slow(sender)).unwrap();
             let fit = BYTES / length.max(MIN_LINE);
             let line = "x".repeat(length);
             for _ in 0..fit + 100 {
@@ -289,9 +300,7 @@ mod tests {
                 assert_eq!(disk.recv(), Ok(length), "line {nth}");
             }
             // The last line is subtracted from the count just after the disk has it.
-            while backlog.waiting.bytes.load(Ordering::Relaxed) > 0 {
-                thread::yield_now();
-            }
+            wait_until_written(backlog.waiting);
             backlog.push("more\n".to_owned());
             assert_eq!(disk.recv(), Ok(5), "there is room again");
         }
@@ -299,17 +308,27 @@ mod tests {
 
     /// A disk with room for some bytes, and its content.
     #[derive(Clone, Default)]
-    struct Full(Arc<Mutex<(usize, Vec<u8>)>>);
+    struct Disk(Arc<Mutex<(usize, Vec<u8>)>>);
 
-    impl Write for Full {
+    impl Disk {
+        fn set_room(&self, room: usize) {
+            self.0.lock().unwrap().0 = room;
+        }
+
+        fn content(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().1.clone()).unwrap()
+        }
+    }
+
+    impl Write for Disk {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let (room, held) = &mut *self.0.lock().unwrap();
+            let (room, content) = &mut *self.0.lock().unwrap();
             let count = bytes.len().min(*room);
             if count == 0 {
                 return Err(io::ErrorKind::StorageFull.into());
             }
             *room -= count;
-            held.extend_from_slice(&bytes[..count]);
+            content.extend_from_slice(&bytes[..count]);
             Ok(count)
         }
 
@@ -320,43 +339,33 @@ mod tests {
 
     #[test]
     fn a_line_that_was_cut_off_by_a_full_disk_does_not_run_into_the_next() {
-        let (disk, waiting) = (Full::default(), counted());
-        disk.0.lock().unwrap().0 = 9;
+        let (disk, waiting) = (Disk::default(), create_count());
         let backlog = Backlog::new(waiting, disk.clone()).unwrap();
-        let push = |line: &str| {
-            backlog.push(line.to_owned());
-            while waiting.lines.load(Ordering::Acquire) > 0 {
-                thread::yield_now();
+        for (room, lines) in [
+            (9, &["one\n", "second\n", "third\n"][..]),
+            (100, &["fourth\n", "fifth\n"]),
+        ] {
+            disk.set_room(room);
+            for line in lines {
+                backlog.push((*line).to_owned());
+                wait_until_written(waiting);
             }
-        };
-        push("one\n");
-        push("second\n");
-        push("third\n");
-        disk.0.lock().unwrap().0 = 100;
-        push("fourth\n");
-        push("fifth\n");
-        let held = String::from_utf8(disk.0.lock().unwrap().1.clone()).unwrap();
-        assert_eq!(held, "one\nsecon\nfourth\nfifth\n");
+        }
+        assert_eq!(disk.content(), "one\nsecon\nfourth\nfifth\n");
     }
 
     #[test]
     fn lines_go_to_the_sink_that_was_there_when_they_were_pushed() {
-        let (old, new, waiting) = (Full::default(), Full::default(), counted());
+        let (old, new, waiting) = (Disk::default(), Disk::default(), create_count());
         // The last line for the old disk is cut off. That must not affect the new disk.
-        for (disk, room) in [(&old, 7), (&new, 100)] {
-            disk.0.lock().unwrap().0 = room;
-        }
+        old.set_room(7);
+        new.set_room(100);
         let backlog = Backlog::new(waiting, old.clone()).unwrap();
         backlog.push("first\n".to_owned());
         backlog.push("second\n".to_owned());
         backlog.replace_sink(new.clone());
         backlog.push("third\n".to_owned());
-        while waiting.lines.load(Ordering::Acquire) > 0 {
-            thread::yield_now();
-        }
-        for (disk, lines) in [(old, "first\ns"), (new, "third\n")] {
-            let held = String::from_utf8(disk.0.lock().unwrap().1.clone()).unwrap();
-            assert_eq!(held, lines);
-        }
+        wait_until_written(waiting);
+        assert_eq!((&*old.content(), &*new.content()), ("first\ns", "third\n"));
     }
 }

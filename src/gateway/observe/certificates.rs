@@ -1,4 +1,4 @@
-//! Certificates in force for TLS with clients.
+//! Certificates in force for TLS with clients, and the log lines about their expiry.
 //!
 //! The process has one list of the certificates that its file names for TLS with clients.
 //! `http::downstream` fills it; the headline, the metrics and the log read it. The certificates of
@@ -42,7 +42,7 @@ pub struct Certificate {
 /// A certificate whose expiry is logged.
 struct LoggedCertificate {
     certificate: Certificate,
-    /// Last log line about an expiry.
+    /// Last log line about its expiry; `None`: none since the certificate changed.
     logged: Option<LoggedExpiry>,
 }
 
@@ -75,8 +75,8 @@ impl LoggedCertificate {
 /// The file is checked before the gateway starts, which logs a warning. So the first certificate of
 /// a file is logged a day later, a changed one at once.
 pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
-    let mut all = known();
-    if let Some(known) = all.iter_mut().find(|it| it.is_of(of, name)) {
+    let mut list = known();
+    if let Some(known) = list.iter_mut().find(|known| known.is_of(of, name)) {
         known.certificate.problem = None;
         if known.certificate.validity != validity {
             known.certificate.validity = validity;
@@ -84,7 +84,7 @@ pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
         }
     } else {
         let at = unix_now();
-        all.push(LoggedCertificate {
+        list.push(LoggedCertificate {
             certificate: Certificate {
                 of,
                 name: name.to_owned(),
@@ -101,8 +101,8 @@ pub fn note_certificate(of: CertificateOf, name: &str, validity: Validity) {
 
 /// Records why a changed file is not in force, or that it has no problem.
 pub fn note_problem(of: CertificateOf, name: &str, problem: Option<&str>) {
-    let mut all = known();
-    if let Some(known) = all.iter_mut().find(|it| it.is_of(of, name)) {
+    let mut list = known();
+    if let Some(known) = list.iter_mut().find(|known| known.is_of(of, name)) {
         known.certificate.problem = problem.map(str::to_owned);
     }
 }
@@ -126,12 +126,12 @@ pub fn log_expiring() {
         logged,
     } in known().iter_mut()
     {
-        let Some(words) = certificate.validity.warning(now) else {
+        let Some(warning) = certificate.validity.warning(now) else {
             continue;
         };
         let is_valid = certificate.validity.is_valid(now);
-        let is_known = |line: &LoggedExpiry| now - line.at < DAY && line.was_valid == is_valid;
-        if logged.as_ref().is_some_and(is_known) {
+        let is_current = |line: &LoggedExpiry| now - line.at < DAY && line.was_valid == is_valid;
+        if logged.as_ref().is_some_and(is_current) {
             continue;
         }
         *logged = Some(LoggedExpiry {
@@ -140,9 +140,9 @@ pub fn log_expiring() {
         });
         let (of, file) = (certificate.of.label(), certificate.name.as_str());
         if is_valid {
-            tracing::warn!(of, file, "the certificate {words}");
+            tracing::warn!(of, file, "the certificate {warning}");
         } else {
-            tracing::error!(of, file, "the certificate {words}");
+            tracing::error!(of, file, "the certificate {warning}");
         }
     }
 }
@@ -154,19 +154,19 @@ mod tests {
     #[test]
     fn a_problem_is_known_until_the_file_is_in_force() {
         let name = "a file of this test alone";
-        let of_test = || {
-            let all = known_certificates();
-            all.into_iter().find(|it| it.name == name)
+        let find = || {
+            let mut certificates = known_certificates().into_iter();
+            certificates.find(|certificate| certificate.name == name)
         };
         let validity = |to| Validity { from: 0, to };
         note_problem(CertificateOf::Server, name, Some("unknown"));
-        assert!(of_test().is_none());
+        assert!(find().is_none());
         note_certificate(CertificateOf::Server, name, validity(1));
         note_problem(CertificateOf::Server, name, Some("not its key"));
-        let problem = of_test().and_then(|it| it.problem);
+        let problem = find().and_then(|it| it.problem);
         assert_eq!(problem.as_deref(), Some("not its key"));
         note_certificate(CertificateOf::Server, name, validity(2));
-        let known = of_test().expect("it is known");
+        let known = find().expect("it is known");
         assert_eq!((known.problem, known.validity.to), (None, 2));
         let logged = || {
             let all = super::known();

@@ -1,4 +1,7 @@
 //! Client connections: their number, their maximum, and clients that wait for a permit.
+//!
+//! A *permit* is the right to have one connection open. A client without a permit stays in the
+//! kernel's queue: it is not accepted.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -42,7 +45,7 @@ struct State {
 /// Marks an unknown number of waiting clients.
 const UNKNOWN: usize = usize::MAX;
 
-/// Connections of the process. Each worker writes to a part of its own.
+/// Open connections of the process: a table for each worker, to which only this worker writes.
 static OPEN: Sharded<Mutex<Slab<Open>>> = Sharded::new();
 
 /// A served connection. Small, because there may be very many idle ones.
@@ -62,9 +65,9 @@ pub struct OpenConnection(NonZeroU32);
 pub struct IdleConnections {
     /// Number of these connections.
     pub count: u64,
-    /// Address with the most of them, and its number.
+    /// Address with the most of these connections, and their number.
     pub most: Option<(IpAddr, u64)>,
-    /// Address with the most of all connections, and its number.
+    /// Address with the most of all connections, and their number.
     pub most_of_all: Option<(IpAddr, u64)>,
 }
 
@@ -114,12 +117,12 @@ impl Default for ClientConnections {
 }
 
 impl ClientConnections {
-    /// Sets the maximum to `max_connections`, or to `fit` if that is lower. Call it once.
+    /// Sets the maximum to `max_connections`, or to `max_clients` if that is lower. Call it once.
     ///
-    /// `fit`: the number of clients that the limit of descriptors allows.
-    pub fn allow(&self, max_connections: usize, fit: usize) {
-        let max = max_connections.min(fit).min(Semaphore::MAX_PERMITS);
-        let few_descriptors = fit < max_connections;
+    /// `max_clients`: number of clients that the limit of descriptors allows.
+    pub fn allow(&self, max_connections: usize, max_clients: usize) {
+        let max = max_connections.min(max_clients).min(Semaphore::MAX_PERMITS);
+        let few_descriptors = max_clients < max_connections;
         self.0
             .few_descriptors
             .store(few_descriptors, Ordering::Relaxed);
@@ -134,19 +137,20 @@ impl ClientConnections {
         }
         let _blocked = BlockedListener::begin(&self.0);
         let permit = Arc::clone(&self.0.capacity).acquire_owned().await;
-        permit.ok().map(|permit| self.taken(permit))
+        permit.ok().map(|permit| self.count(permit))
     }
 
     /// Takes a permit if one is free.
     pub fn permit_now(&self) -> Option<ConnectionPermit> {
         let permit = Arc::clone(&self.0.capacity).try_acquire_owned();
-        permit.ok().map(|permit| self.taken(permit))
+        permit.ok().map(|permit| self.count(permit))
     }
 
     /// Counts a connection and takes its permit out of the semaphore.
-    fn taken(&self, permit: OwnedSemaphorePermit) -> ConnectionPermit {
+    fn count(&self, permit: OwnedSemaphorePermit) -> ConnectionPermit {
         self.0.open.fetch_add(1, Ordering::Relaxed);
-        // Given back by hand, because the guard would make each idle connection larger.
+        // `ConnectionPermit` gives it back. The semaphore's guard would make each connection
+        // larger.
         permit.forget();
         ConnectionPermit {
             state: Arc::clone(&self.0),
@@ -154,7 +158,7 @@ impl ClientConnections {
         }
     }
 
-    /// Waits until all connections have ended. Call it when no more are accepted.
+    /// Waits until all connections have ended. Call it when no more connections are accepted.
     pub async fn all_closed(&self) {
         let max = self.0.max.load(Ordering::Relaxed);
         let max = u32::try_from(max).unwrap_or(u32::MAX);
@@ -193,8 +197,8 @@ impl ClientConnections {
         let mut busy = 0;
         // Idle connections and all connections of each address.
         let mut clients: HashMap<IpAddr, (u64, u64)> = HashMap::new();
-        for part in OPEN.iter() {
-            for (_, open) in lock(part).iter() {
+        for table in OPEN.iter() {
+            for (_, open) in lock(table).iter() {
                 let is_idle = u64::from(open.requests == 0);
                 busy += 1 - is_idle;
                 if let Some(client) = open.client {
@@ -203,9 +207,10 @@ impl ClientConnections {
                 }
             }
         }
-        let most = |part: fn((u64, u64)) -> u64| {
+        // Returns the address with the highest number. `number`: of the two numbers of an address.
+        let most = |number: fn((u64, u64)) -> u64| {
             let counts = clients.iter();
-            let counts = counts.map(|(client, counts)| (*client, part(*counts)));
+            let counts = counts.map(|(client, counts)| (*client, number(*counts)));
             let counts = counts.filter(|(_, count)| *count > 0);
             counts.max_by_key(|(client, count)| (*count, *client))
         };
@@ -226,6 +231,7 @@ impl ConnectionPermit {
             client,
             requests: 0,
         });
+        // One more than the index, because a number that is never 0 makes an `Option` no larger.
         let number = u32::try_from(key + 1).ok().and_then(NonZeroU32::new);
         self.listed = number.map(OpenConnection);
         self.listed
@@ -251,7 +257,7 @@ impl OpenConnection {
         }
     }
 
-    /// Index of the entry in the table of its worker.
+    /// Returns the index of the entry in the table of its worker.
     fn key(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -263,8 +269,8 @@ fn here() -> MutexGuard<'static, Slab<Open>> {
 }
 
 /// Locks the connections of one worker.
-fn lock(part: &Mutex<Slab<Open>>) -> MutexGuard<'_, Slab<Open>> {
-    part.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(table: &Mutex<Slab<Open>>) -> MutexGuard<'_, Slab<Open>> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for ConnectionPermit {
@@ -311,10 +317,8 @@ mod tests {
         let mut third = std::pin::pin!(third);
         assert!(third.as_mut().now_or_never().is_none());
         assert!(connections.take_blocked() && connections.take_blocked());
-        assert_eq!(
-            (connections.counts().open, connections.counts().max),
-            (2, 2)
-        );
+        let counts = connections.counts();
+        assert_eq!((counts.open, counts.max), (2, 2));
         drop(first);
         let third = third.now_or_never().flatten().unwrap();
         assert!(connections.take_blocked(), "one waited in between");
@@ -335,7 +339,7 @@ mod tests {
             let listed = permit.list(Some(client(last))).unwrap();
             open.push((permit, listed));
         }
-        // Its client is not known yet.
+        // The client of this connection is not known yet.
         let _unlisted = connections.permit_now().unwrap();
         let idle = |count, most| IdleConnections {
             count,
@@ -363,9 +367,9 @@ mod tests {
 
     #[test]
     fn fewer_descriptors_than_max_connections_are_known_as_the_reason() {
-        for (fit, max, few_descriptors) in [(10, 2, false), (2, 2, false), (1, 1, true)] {
+        for (max_clients, max, few_descriptors) in [(10, 2, false), (2, 2, false), (1, 1, true)] {
             let connections = ClientConnections::default();
-            connections.allow(2, fit);
+            connections.allow(2, max_clients);
             let counts = connections.counts();
             assert_eq!((counts.max, counts.few_descriptors), (max, few_descriptors));
         }

@@ -17,7 +17,7 @@ use super::throttle::Throttle;
 use crate::time::clock;
 
 /// Common prefix of the names of this program's crates, which are the targets of its events.
-pub(super) const OWN: &str = "drip";
+pub(super) const OWN_PREFIX: &str = "drip";
 
 /// Writes events in the inner format; at most one a second for each library.
 ///
@@ -43,7 +43,7 @@ impl<F> ThrottledLibraries<F> {
     }
 
     /// Writes the priority of an event, if lines begin with it.
-    fn begin(&self, to: &mut Writer<'_>, event: &Event<'_>) -> fmt::Result {
+    fn write_priority(&self, to: &mut Writer<'_>, event: &Event<'_>) -> fmt::Result {
         if self.has_priority {
             write!(to, "<{}>", priority(*event.metadata().level()))?;
         }
@@ -63,16 +63,16 @@ where
         mut to: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let library = library(event.metadata().target());
-        if library.starts_with(OWN) {
-            self.begin(&mut to, event)?;
+        let library = library_of(event.metadata().target());
+        if library.starts_with(OWN_PREFIX) {
+            self.write_priority(&mut to, event)?;
             return self.inner.format_event(context, to, event);
         }
         let Some(hidden) = self.libraries.show(library, clock::now()) else {
             return Ok(());
         };
         let mut line = String::new();
-        self.begin(&mut Writer::new(&mut line), event)?;
+        self.write_priority(&mut Writer::new(&mut line), event)?;
         self.inner
             .format_event(context, Writer::new(&mut line), event)?;
         match (self.format, line.trim_end().strip_suffix('}')) {
@@ -87,8 +87,8 @@ where
     }
 }
 
-/// Name of the crate of an event.
-fn library(target: &str) -> &str {
+/// Returns the name of the crate of an event. `target`: path of the module that logs it.
+fn library_of(target: &str) -> &str {
     target
         .split_once("::")
         .map_or(target, |(library, _)| library)
@@ -109,7 +109,7 @@ impl Libraries {
     }
 }
 
-/// Priority of a level in `syslog(3)`.
+/// Returns the priority of a level in `syslog(3)`.
 fn priority(level: tracing::Level) -> u8 {
     match level {
         tracing::Level::ERROR => 3,
@@ -124,22 +124,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_library_has_a_line_a_second() {
+    fn each_library_has_at_most_a_line_a_second() {
         let libraries = Libraries::default();
         let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
-        let asked = [
-            ("h2", 1_000),
-            ("h2", 1_100),
-            ("rustls", 1_200),
-            ("h2", 2_000),
-        ];
-        let shown = asked.map(|(library, millis)| libraries.show(library, at(millis)));
-        assert_eq!(shown, [Some(0), None, Some(0), Some(1)]);
+        // Library of an event, its time, and the number of hidden events if it is shown.
+        for (library, millis, hidden) in [
+            ("h2", 1_000, Some(0)),
+            ("h2", 1_100, None),
+            ("rustls", 1_200, Some(0)),
+            ("h2", 2_000, Some(1)),
+        ] {
+            assert_eq!(libraries.show(library, at(millis)), hidden);
+        }
     }
 
     #[test]
     fn a_library_is_the_crate_of_the_target() {
-        assert_eq!(library("h2::proto::streams"), "h2");
-        assert_eq!(library("rustls"), "rustls");
+        assert_eq!(library_of("h2::proto::streams"), "h2");
+        assert_eq!(library_of("rustls"), "rustls");
     }
 }

@@ -56,25 +56,25 @@ pub fn unescape(text: &str) -> Option<Vec<u8>> {
     loop {
         rest = match rest {
             [] => return Some(bytes),
-            [b'\\', b'\\', behind @ ..] => {
+            [b'\\', b'\\', after @ ..] => {
                 bytes.push(b'\\');
-                behind
+                after
             }
-            [b'\\', b'x', high, low, behind @ ..] => {
+            [b'\\', b'x', high, low, after @ ..] => {
                 let digit = |byte: &u8| char::from(*byte).to_digit(16);
                 bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
-                behind
+                after
             }
             [b'\\', ..] => return None,
-            [byte, behind @ ..] => {
+            [byte, after @ ..] => {
                 bytes.push(*byte);
-                behind
+                after
             }
         };
     }
 }
 
-/// Escapes all characters but printable ones for which `stays` returns true.
+/// Escapes all characters except printable ones for which `stays` returns true.
 fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -104,7 +104,7 @@ pub(super) fn in_json(json: String) -> String {
     })
 }
 
-/// Escapes all unprintable characters but line feeds.
+/// Escapes all unprintable characters except line feeds.
 pub fn in_lines(lines: String) -> String {
     with_escapes(lines, |text, c| match c {
         '\n' => text.push(c),
@@ -112,9 +112,9 @@ pub fn in_lines(lines: String) -> String {
     })
 }
 
-/// Replaces all unprintable characters of a text by the output of `put`.
+/// Replaces all unprintable characters of a text by what `put` writes for them.
 fn with_escapes(text: String, put: impl Fn(&mut String, char)) -> String {
-    // Most texts have only these.
+    // Most texts have only printable ASCII characters.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text;
     }
@@ -152,12 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn names_are_of_bounded_length() {
+    fn the_length_of_a_cut_text_is_bounded() {
         assert_eq!(cut(&[b'a'; 128]), "a".repeat(128));
         assert_eq!(cut(&vec![b'a'; 60_000]), format!("{}…", "a".repeat(128)));
-        let found = cut("é".repeat(60_000).as_bytes());
-        assert_eq!(found, format!("{}…", "é".repeat(128)));
-        let found = cut("😀".repeat(200).as_bytes());
-        assert_eq!(found, format!("{}…", "😀".repeat(128)));
+        for (letter, count) in [("é", 60_000), ("😀", 200)] {
+            let text = cut(letter.repeat(count).as_bytes());
+            assert_eq!(text, format!("{}…", letter.repeat(128)));
+        }
     }
 }

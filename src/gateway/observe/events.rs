@@ -1,7 +1,7 @@
 //! Log lines about requests at their limits.
 //!
-//! The access log has a line for each request. These lines show that requests are limited, their
-//! keys and the reasons. They are few, however many requests come.
+//! The access log has a line for each request. The lines of this module show which keys of a zone
+//! are limited, and why. There are few of them, however many requests come.
 
 use std::error::Error;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct LimitedRequest<'r> {
 
 /// Log events of one zone: at most one a second for rejections, and one for delays.
 pub struct Events {
-    /// Peers of its limited requests that name clients.
+    /// Untrusted peers of the zone's limited requests that name clients.
     pub forwarders: Forwarders,
     rejections: Summary<Rejection>,
     delays: Throttle,
@@ -106,14 +106,16 @@ impl Events {
     }
 }
 
-/// Level of a bucket in requests, with one decimal.
+/// Converts the level of a bucket to requests, with one decimal.
 fn rounded(excess: Excess) -> f64 {
     (excess.requests() * 10.0).round() / 10.0
 }
 
 /// Log events of the gate of one origin: of each kind at most one a second.
+///
+/// A gate bounds the pace of all requests to the origin.
 pub struct GateEvents {
-    /// Clients of its requests that waited or were rejected, if keys do not share the gate.
+    /// Clients of the requests that waited or were rejected, if keys do not share the gate.
     pub networks: Networks,
     rejections: Summary<RejectionAtGate>,
     outages: Throttle,

@@ -1,4 +1,6 @@
 //! Untrusted peers that send requests of several clients, such as an unknown proxy.
+//!
+//! A peer is the other end of a connection. It names a client in the field `X-Forwarded-For`.
 
 use std::hash::BuildHasher;
 use std::net::IpAddr;
@@ -10,7 +12,7 @@ use foldhash::fast::RandomState;
 use limit::Moment;
 
 /// Minimum interval of requests that are looked at.
-const EVERY: Duration = Duration::from_millis(10);
+const INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum number of remembered peers.
 const MAX_PEERS: usize = 4;
 /// Duration for which a peer counts after it named different clients.
@@ -18,7 +20,8 @@ pub const FORWARDER_FOR: Duration = Duration::from_secs(5);
 
 /// Peers of limited requests of one zone that name clients.
 ///
-/// A hundred requests a second are looked at, of four peers. Other requests cost one read.
+/// At most a hundred requests a second are looked at, of four peers. Any other request costs one
+/// read of an atomic number.
 #[derive(Debug, Default)]
 pub struct Forwarders {
     /// Instant from which the next request is looked at, in nanoseconds.
@@ -30,12 +33,12 @@ pub struct Forwarders {
 /// A remembered peer.
 #[derive(Debug)]
 struct Peer {
-    /// `None` on a socket file.
+    /// Address; `None`: the peer is connected by a socket file.
     address: Option<IpAddr>,
     /// Hash of the `X-Forwarded-For` of its last request.
     named: u64,
     /// Instant of its last request.
-    at: Moment,
+    seen: Moment,
     /// Instant at which a request last named other clients than the one before.
     differed: Option<Moment>,
 }
@@ -54,7 +57,7 @@ impl Forwarders {
         if nanos < self.next.load(Ordering::Relaxed) {
             return;
         }
-        let next = nanos.saturating_add(u64::try_from(EVERY.as_nanos()).unwrap_or(u64::MAX));
+        let next = nanos.saturating_add(u64::try_from(INTERVAL.as_nanos()).unwrap_or(u64::MAX));
         self.next.store(next, Ordering::Relaxed);
         let Some(named) = named() else {
             return;
@@ -68,18 +71,18 @@ impl Forwarders {
             if peer.named != named {
                 peer.differed = Some(now);
             }
-            (peer.named, peer.at) = (named, now);
+            (peer.named, peer.seen) = (named, now);
             return;
         }
         if peers.len() >= MAX_PEERS
-            && let Some(oldest) = (0..peers.len()).min_by_key(|nth| peers[*nth].at)
+            && let Some(oldest) = (0..peers.len()).min_by_key(|index| peers[*index].seen)
         {
             peers.swap_remove(oldest);
         }
         peers.push(Peer {
             address,
             named,
-            at: now,
+            seen: now,
             differed: None,
         });
     }
@@ -87,7 +90,7 @@ impl Forwarders {
     /// Returns the peers that named different clients in the last seconds.
     pub fn several(&self, now: Moment) -> Vec<Option<IpAddr>> {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_recent = |at: Moment| now.since(at) < FORWARDER_FOR;
+        let is_recent = |moment: Moment| now.since(moment) < FORWARDER_FOR;
         let several = peers.iter().filter(|it| it.differed.is_some_and(is_recent));
         several.map(|peer| peer.address).collect()
     }

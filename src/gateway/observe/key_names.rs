@@ -45,7 +45,7 @@ impl<'z> KeyNames<'z> {
         Self(KeyOwner::Former(name))
     }
 
-    /// Full name of a key, escaped like [`escape_unquoted`], or its masked name.
+    /// Returns the full name of a key, escaped like [`escape_unquoted`], or its masked name.
     ///
     /// The empty key is the bucket that requests of unknown keys share.
     pub fn full(self, key: &[u8]) -> String {
@@ -71,7 +71,7 @@ impl<'z> KeyNames<'z> {
         in_quotes(&self.short(key))
     }
 
-    /// Masked name of a key, if the zone masks its keys.
+    /// Returns the masked name of a key, if the zone masks its keys.
     pub fn masked(self, key: &[u8]) -> Option<String> {
         match self.0 {
             KeyOwner::None => None,
@@ -80,7 +80,9 @@ impl<'z> KeyNames<'z> {
         }
     }
 
-    /// Name of the shared bucket, or the masked name of a key; `None`: the key itself is shown.
+    /// Returns the name of the shared bucket, or the masked name of a key.
+    ///
+    /// `None`: the key itself is shown.
     fn shared_or_masked(self, key: &[u8]) -> Option<String> {
         if key.is_empty() {
             return Some(NEW_KEYS_NAME.to_owned());

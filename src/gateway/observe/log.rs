@@ -1,4 +1,4 @@
-//! The log of the process: its level, its format, and its target.
+//! The log of the process on standard error: its level, its format, and panics.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -16,7 +16,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
-use super::dependencies::{OWN, ThrottledLibraries};
+use super::dependencies::{OWN_PREFIX, ThrottledLibraries};
 use super::stderr::Stderr;
 use super::throttle::Throttle;
 use crate::time::clock;
@@ -42,7 +42,7 @@ impl Logging {
             .with_writer(Arc::clone(&stderr))
             .with_target(false)
             .with_ansi(false)
-            // It would report a failed write on standard error, which has failed.
+            // The layer would report a failed write on standard error, which has failed.
             .log_internal_errors(false);
         let to_journal = is_journal();
         let written = match (log.format, to_journal) {
@@ -118,7 +118,7 @@ fn filter_for(level: Level) -> Targets {
         Level::Trace => LevelFilter::TRACE,
     };
     Targets::new()
-        .with_target(OWN, level)
+        .with_target(OWN_PREFIX, level)
         .with_target("actix_http", LevelFilter::OFF)
         .with_default(level.min(LevelFilter::WARN))
 }

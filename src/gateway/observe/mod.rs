@@ -1,4 +1,16 @@
 //! Signals for operators: metrics, spans, the access log, and the log.
+//!
+//! | file | content |
+//! |---|---|
+//! | `metrics` | counts, gauges and histograms, in which the code counts events |
+//! | `spans` | traces of requests in OTLP |
+//! | `access` | the access log, one line for each request |
+//! | `log`, `dependencies` | the log of the process, and the lines of libraries in it |
+//! | `events`, `summary`, `throttle` | log lines about frequent events, at most one a second |
+//! | `backlog`, `stderr` | lines on their way to a thread that writes them |
+//! | `escape`, `key_names` | keys and untrusted bytes as text |
+//! | `connections`, `certificates` | lists of open client connections and of certificates in force |
+//! | `forwarders`, `networks` | unknown proxies and crowds among the limited clients |
 
 pub mod access;
 mod backlog;

@@ -1,7 +1,8 @@
 //! Networks whose clients crowd a gate.
 //!
-//! At a gate without shares for keys, all clients are one. A crawler with hundreds of addresses is
-//! visible there only by the network that its addresses have in common.
+//! A gate bounds the pace of all requests to an origin. If its slots are not shared by keys, it
+//! does not tell clients apart. Then a crawler with hundreds of addresses is visible only by the
+//! network that its addresses have in common.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,11 +12,11 @@ use std::time::Duration;
 use config::cut_ipv6;
 use limit::Moment;
 
-/// Maximum number of remembered clients.
-const CLIENTS: usize = 256;
-/// Duration for which a client is remembered.
-const KEPT_FOR: Duration = Duration::from_secs(10);
-/// Time since its last request from which a network is no crowd any more.
+/// Maximum number of remembered requests.
+const MAX_REQUESTS: usize = 256;
+/// Duration for which a request is remembered.
+const MAX_AGE: Duration = Duration::from_secs(10);
+/// Time without a request after which a network is no crowd any more.
 const MAX_GAP: Duration = Duration::from_secs(2);
 /// Minimum number of addresses of a crowd.
 const MIN_ADDRESSES: usize = 20;
@@ -31,9 +32,9 @@ pub struct Networks(Mutex<VecDeque<(IpAddr, Moment)>>);
 /// Network with at least half of these requests, and with many addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crowd {
-    /// Such as `192.0.2.0/24`.
+    /// The network, such as `192.0.2.0/24`.
     pub network: String,
-    /// Number of its addresses that sent these requests.
+    /// Number of addresses of the network that sent these requests.
     pub addresses: usize,
     /// Number of requests of the network.
     pub requests: usize,
@@ -53,7 +54,7 @@ impl Networks {
         let Ok(mut clients) = self.0.try_lock() else {
             return;
         };
-        if clients.len() >= CLIENTS {
+        if clients.len() >= MAX_REQUESTS {
             clients.pop_front();
         }
         clients.push_back((client, now));
@@ -62,7 +63,7 @@ impl Networks {
     /// Returns the network that crowds the gate, if one does.
     pub fn crowd(&self, now: Moment) -> Option<Crowd> {
         let clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let recent = clients.iter().filter(|(_, at)| now.since(*at) < KEPT_FOR);
+        let recent = clients.iter().filter(|(_, at)| now.since(*at) < MAX_AGE);
         let mut all_requests = 0;
         // Requests and addresses of each network.
         let mut networks: HashMap<IpAddr, (usize, HashSet<IpAddr>)> = HashMap::new();
@@ -124,8 +125,8 @@ mod tests {
         Moment::from_nanos(100_000_000_000 + millis * 1_000_000)
     }
 
-    /// Finds the crowd among these addresses of a network and as many requests of others.
-    fn crowd(network: [u8; 3], addresses: u8, others: u8) -> Option<Crowd> {
+    /// Finds the crowd among `addresses` of a network, and `others` of other networks.
+    fn find_crowd(network: [u8; 3], addresses: u8, others: u8) -> Option<Crowd> {
         let networks = Networks::default();
         for nth in 0..addresses {
             let [a, b, c] = network;
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn many_addresses_of_one_network_are_a_crowd() {
-        let found = crowd([192, 0, 2], 40, 10).unwrap();
+        let found = find_crowd([192, 0, 2], 40, 10).unwrap();
         assert_eq!(found.network, "192.0.2.0/24");
         assert_eq!((found.addresses, found.requests, found.of), (40, 40, 50));
         for (network, addresses, others) in [
@@ -148,7 +149,7 @@ mod tests {
             ([192, 168, 2], 40, 0),
             ([10, 0, 2], 40, 0),
         ] {
-            assert_eq!(crowd(network, addresses, others), None, "{network:?}");
+            assert_eq!(find_crowd(network, addresses, others), None, "{network:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Standard error, written by a thread of its own.
 //!
-//! It may be a pipe that nobody reads. No request, no signal and no probe may wait for it then.
+//! Standard error may be a pipe that nobody reads. No request, signal or health check may wait for
+//! it.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -17,7 +18,7 @@ use super::metrics::count_dropped_stderr_line;
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// Time limit for the last lines at the end of the process.
-const LAST_LINES: Duration = Duration::from_secs(1);
+const MAX_LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Lines that wait for standard error.
 static WAITING: PendingLines = PendingLines::new(
@@ -26,7 +27,7 @@ static WAITING: PendingLines = PendingLines::new(
     Outcome {
         lost: count_lost,
         // There is no other output to report it.
-        failed: |_| {},
+        failed: |_error| {},
         caught_up: report_lost,
     },
 );
@@ -40,7 +41,7 @@ fn count_lost() {
     count_dropped_stderr_line();
 }
 
-/// Reports the number of missing lines before this one, once there is room for it.
+/// Logs the number of lines that are missing before this one.
 fn report_lost() {
     let lost = LOST.swap(0, Ordering::Relaxed);
     if lost > 0 {
@@ -78,7 +79,7 @@ impl Stderr {
 
     /// Waits a short time for unwritten lines.
     pub(super) fn finish() {
-        let _lost = WAITING.finish_blocking(LAST_LINES);
+        let _lost = WAITING.finish_blocking(MAX_LAST_LINES);
     }
 }
 

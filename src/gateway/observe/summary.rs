@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::time::sleep;
 
 /// Minimum interval of two lines.
-const PAUSE: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Writes at most one line a second, with the number of events since the line before.
 ///
@@ -29,7 +29,7 @@ struct Shared<T: 'static> {
 struct State<T> {
     /// Event that the next line describes.
     event: Option<T>,
-    /// Whether a task writes the events until the end of the second.
+    /// Whether a task ([`Shared::follow`]) writes the line of each second.
     is_followed: bool,
 }
 
@@ -63,7 +63,9 @@ impl<T: Send + 'static> Summary<T> {
 }
 
 impl<T: Send + 'static> Shared<T> {
-    /// Counts an event, and starts the task if none runs.
+    /// Keeps an event for the next line. If no task runs, writes the line now and starts the task.
+    ///
+    /// Without a runtime there is no task, and each event has its line at once.
     fn put(self: &Arc<Self>, event: T) {
         let mut state = self.lock();
         state.event = Some(event);
@@ -82,7 +84,7 @@ impl<T: Send + 'static> Shared<T> {
     /// Writes one line at the end of each second, until a second has no event.
     async fn follow(self: Arc<Self>) {
         loop {
-            sleep(PAUSE).await;
+            sleep(INTERVAL).await;
             let mut state = self.lock();
             if state.event.is_none() {
                 // An event that is counted from now on is described after this, and starts a new
@@ -133,64 +135,65 @@ mod tests {
         static LINES: RefCell<Vec<(u32, u64)>> = RefCell::default();
     }
 
-    fn lines() -> Summary<u32> {
+    /// Creates a summary that writes its lines to `LINES`: an event and the number of events.
+    fn create_summary() -> Summary<u32> {
         Summary::new(|event, count| LINES.with_borrow_mut(|lines| lines.push((*event, count))))
     }
 
-    async fn a_second() {
+    async fn advance_a_second() {
         // The task sets its timer when it is first polled.
         yield_now().await;
-        advance(PAUSE).await;
+        advance(INTERVAL).await;
         yield_now().await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn every_event_is_counted_within_a_second_and_the_first_of_them_described() {
-        let summary = lines();
+    async fn a_line_a_second_counts_all_events_and_describes_the_first() {
+        let summary = create_summary();
         for event in 1..=1000 {
             summary.count_keeping_first(|| event);
         }
         assert_eq!(LINES.take(), [(1, 1)], "at once");
-        a_second().await;
+        advance_a_second().await;
         assert_eq!(LINES.take(), [(2, 999)]);
         summary.count_keeping_first(|| 7);
         assert_eq!(LINES.take(), [], "the second is not over");
-        a_second().await;
+        advance_a_second().await;
         assert_eq!(LINES.take(), [(7, 1)]);
-        a_second().await;
-        a_second().await;
+        advance_a_second().await;
+        advance_a_second().await;
         assert_eq!(LINES.take(), [], "nothing happened");
         summary.count_keeping_first(|| 8);
         assert_eq!(LINES.take(), [(8, 1)], "at once after a pause");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_last_of_several_changes_is_the_one_described() {
-        let summary = lines();
+    async fn a_line_can_describe_the_last_event_instead_of_the_first() {
+        let summary = create_summary();
         (1..=18).for_each(|change| summary.count_keeping_last(change));
         assert_eq!(LINES.take(), [(1, 1)]);
-        a_second().await;
+        advance_a_second().await;
         assert_eq!(LINES.take(), [(18, 17)]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_not_written_yet_is_written_at_the_end() {
+    async fn the_last_events_are_written_at_the_end() {
         let shared = {
-            let summary = lines();
+            let summary = create_summary();
             (1..=3).for_each(|event| summary.count_keeping_first(|| event));
             assert_eq!(LINES.take(), [(1, 1)]);
             Arc::downgrade(&summary.0)
         };
         assert_eq!(LINES.take(), [], "the task still waits");
-        a_second().await;
+        advance_a_second().await;
         assert_eq!(LINES.take(), [(2, 2)]);
-        a_second().await;
-        assert!(shared.upgrade().is_none(), "nothing holds it any more");
+        advance_a_second().await;
+        assert!(shared.upgrade().is_none(), "the task has ended");
     }
 
     #[test]
     fn without_a_runtime_each_event_has_its_line() {
-        let summary = lines();
+        let summary = create_summary();
         (1..=3).for_each(|event| summary.count_keeping_first(|| event));
         assert_eq!(LINES.take(), [(1, 1), (2, 1), (3, 1)]);
     }

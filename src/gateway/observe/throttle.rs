@@ -8,9 +8,9 @@ use limit::Moment;
 /// Throttle that passes at most one event a second, or one in another period.
 #[derive(Debug)]
 pub struct Throttle {
-    /// In seconds.
+    /// Length of a period, in seconds.
     period: u64,
-    /// Period in which an event was last shown.
+    /// Number of the period in which an event was last shown, counted from the Unix epoch.
     shown: AtomicU64,
     /// Number of events not shown since.
     hidden: AtomicU64,
@@ -36,6 +36,7 @@ impl Throttle {
         let period = now.as_nanos() / 1_000_000_000 / self.period;
         // Load first: a write for each rejection of a flood would move the cache line between
         // workers.
+        // Of several threads, one shows its event: the first to write this period.
         let is_shown = || self.shown.swap(period, Ordering::Relaxed) == period;
         if self.shown.load(Ordering::Relaxed) == period || is_shown() {
             self.hidden.fetch_add(1, Ordering::Relaxed);
@@ -57,22 +58,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_event_a_second_is_shown_and_the_others_are_counted() {
-        let throttle = Throttle::default();
+    fn one_event_a_period_is_shown_and_the_others_are_counted() {
         let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
-        let shown: Vec<Option<u64>> = [1_000, 1_001, 1_999, 2_000, 2_500, 9_000]
-            .map(|millis| throttle.show(at(millis)))
-            .into();
+        let second = Throttle::default();
+        let shown = [1_000, 1_001, 1_999, 2_000, 2_500, 9_000].map(|now| second.show(at(now)));
         assert_eq!(shown, [Some(0), None, None, Some(2), None, Some(1)]);
-    }
-
-    #[test]
-    fn a_longer_period_has_one_event_too() {
-        let throttle = Throttle::every(NonZeroU64::new(60).expect("a period"));
-        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
-        let shown: Vec<Option<u64>> = [60, 61, 119, 120, 300]
-            .map(|seconds| throttle.show(at(seconds)))
-            .into();
+        let minute = Throttle::every(NonZeroU64::new(60).expect("a period"));
+        let shown = [60_000, 61_000, 119_000, 120_000, 300_000].map(|now| minute.show(at(now)));
         assert_eq!(shown, [Some(0), None, None, Some(2), Some(0)]);
     }
 }

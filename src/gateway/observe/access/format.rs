@@ -1,4 +1,4 @@
-//! Format of the access log's lines: text and JSON.
+//! Format of the access log's lines: text as in nginx, and JSON. `Entry` is one line.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::Entry;
 use crate::observe::escape::{escape, escape_unquoted, in_json};
 use crate::time::clock;
 
-/// Appends each value that is present, in its format.
+/// Appends each value that is present (`Some`), in its format.
 macro_rules! append {
     ($line:ident; $($format:literal, $value:expr;)*) => {
         // Writing to a string does not fail.
@@ -147,7 +147,7 @@ fn seconds(span: Duration) -> f64 {
     span.as_secs_f64()
 }
 
-/// Formats the time with microseconds.
+/// Converts an instant to a time of the wall clock, with microseconds.
 fn timestamp(moment: Moment) -> Timestamp {
     let micros = i64::try_from(clock::to_wall(moment).as_nanos() / 1_000).unwrap_or(i64::MAX);
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)

@@ -37,7 +37,7 @@ pub fn lost_lines() -> LostLines {
 }
 
 /// Counts a lost line.
-pub(super) fn count() {
+pub(super) fn count_line() {
     LOST.fetch_add(1, Ordering::Relaxed);
     count_dropped_line();
 }

@@ -24,7 +24,7 @@ use crate::observe::metrics::LimitStatus;
 pub(crate) use format::{json, text};
 pub use lost::{LostLines, lost_lines};
 
-/// Path of the field in the file.
+/// Path of the field `log.access` in the file.
 const ACCESS: [&str; 2] = ["log", "access"];
 
 /// Maximum bytes that wait for the disk, in all access logs of the process.
@@ -38,7 +38,7 @@ static WAITING: PendingLines = PendingLines::new(
     "access log",
     MAX_BYTES,
     Outcome {
-        lost: lost::count,
+        lost: lost::count_line,
         failed: lost::note_failure,
         caught_up: lost::note_written,
     },
@@ -119,7 +119,7 @@ pub struct GatePlan<'a> {
 }
 
 impl Entry<'_> {
-    /// Plan at the limit that decided, or else at the gate; the second one with its zone's name.
+    /// Returns the plan at the limit that decided; else the plan at the gate, and its zone's name.
     fn plan(&self) -> (Option<&str>, Option<&str>) {
         let of_limit = self.limited.as_ref().and_then(|limited| limited.plan);
         match &self.planned {
@@ -128,7 +128,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Name of the key at the limit that decided, or else at the gate.
+    /// Returns the name of the key at the limit that decided, or else at the gate.
     fn key(&self) -> Option<String> {
         let of_limit = self.limited.as_ref().map(|it| (it.names, it.key));
         let (names, key) = match of_limit {
@@ -182,7 +182,7 @@ impl AccessLog {
             Access::Stdout => stdout().and_then(|out| Backlog::new(&WAITING, out)),
             Access::File(path) => open_file(path).and_then(|file| Backlog::new(&WAITING, file)),
         };
-        let backlog = backlog.map_err(|error| of_log(&error, settings));
+        let backlog = backlog.map_err(|error| name_log(&error, settings));
         Ok(Some(Self {
             format: log.format,
             backlog: backlog?,
@@ -200,7 +200,7 @@ impl AccessLog {
         let Access::File(path) = &settings.log.access else {
             return Ok(false);
         };
-        let file = open_file(path).map_err(|error| of_log(&error, settings))?;
+        let file = open_file(path).map_err(|error| name_log(&error, settings))?;
         self.backlog.replace_sink(file);
         Ok(true)
     }
@@ -217,7 +217,8 @@ impl AccessLog {
 }
 
 /// Adds to `error` the log's name as it is in the file, without values of the environment.
-fn of_log(error: &io::Error, settings: &Settings) -> io::Error {
+fn name_log(error: &io::Error, settings: &Settings) -> io::Error {
+    // The field's text, if it names variables of the environment.
     let written = settings
         .from_environment
         .get(&ACCESS.map(str::to_owned)[..]);

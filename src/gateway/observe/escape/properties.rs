@@ -5,11 +5,12 @@ use testing::{bytes, config, replay};
 
 use super::*;
 
-fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
+/// Checks that the escaped text is one line, cannot end quotes, and can be unescaped.
+fn check_escape(bytes: &[u8]) -> Result<(), TestCaseError> {
     let escaped = escape(bytes);
     let breaks = ['\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}'];
-    let is_left = |c: char| c.is_control() || c == '"' || breaks.contains(&c);
-    prop_assert!(!escaped.contains(is_left), "{escaped}");
+    let must_be_escaped = |c: char| c.is_control() || c == '"' || breaks.contains(&c);
+    prop_assert!(!escaped.contains(must_be_escaped), "{escaped}");
     // Unescaping gives the same bytes, so different bytes never have the same escaped text.
     prop_assert_eq!(unescape(&escaped), Some(bytes.to_vec()), "{}", escaped);
     let unquoted = escape_unquoted(bytes);
@@ -19,8 +20,8 @@ fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn the_corpus_holds() {
-    replay("bytes", escape_holds);
+fn the_bytes_of_the_corpus_are_escaped() {
+    replay("bytes", check_escape);
 }
 
 proptest! {
@@ -28,6 +29,6 @@ proptest! {
 
     #[test]
     fn any_bytes_are_escaped_to_one_distinct_line(bytes in bytes("bytes")) {
-        escape_holds(&bytes)?;
+        check_escape(&bytes)?;
     }
 }

@@ -1,4 +1,7 @@
 //! Histogram for quantiles that are read each second.
+//!
+//! Below 8 µs each microsecond has a bucket. Above, each doubling of the duration has 8 buckets of
+//! equal width.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,12 +26,13 @@ pub struct AtomicHistogram(OnceLock<Box<[AtomicU64; BUCKETS]>>);
 
 /// Counts of an [`AtomicHistogram`] at one instant.
 ///
-/// Kept many times over for each server: the empty buckets below and above the others take no
+/// Several of them are kept for each server, so empty buckets below and above the others take no
 /// memory.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Index of the bucket of the first element of `counts`.
     first: usize,
+    /// Counts from the first to the last bucket that is not empty.
     counts: Box<[u64]>,
 }
 
@@ -64,7 +68,7 @@ impl Counts {
         }
     }
 
-    /// Count of one bucket.
+    /// Returns the count of one bucket.
     fn count(&self, bucket: usize) -> u64 {
         let index = bucket.checked_sub(self.first);
         let count = index.and_then(|index| self.counts.get(index));
@@ -96,7 +100,7 @@ impl Counts {
         self
     }
 
-    /// Number of counted durations.
+    /// Returns the number of counted durations.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -108,16 +112,17 @@ impl Counts {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let rank = ((self.total() as f64 * q).ceil() as u64).max(1);
-        let mut seen = 0;
+        // The first bucket up to which at least `rank` durations are counted.
+        let mut summed = 0;
         let found = self.counts.iter().position(|count| {
-            seen += count;
-            seen >= rank
+            summed += count;
+            summed >= rank
         });
         found.map(|index| middle(self.first + index))
     }
 }
 
-/// Index of the bucket of a duration.
+/// Returns the index of the bucket of a duration.
 fn bucket(span: Duration) -> usize {
     let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     if micros < EXACT.into() {
@@ -129,7 +134,7 @@ fn bucket(span: Duration) -> usize {
     usize::try_from(bucket).unwrap_or(BUCKETS).min(BUCKETS - 1)
 }
 
-/// Middle of a bucket.
+/// Returns the middle of a bucket.
 fn middle(bucket: usize) -> Duration {
     let (bucket, exact) = (bucket as u64, u64::from(EXACT));
     let Some(above) = bucket.checked_sub(exact) else {
@@ -151,30 +156,30 @@ mod tests {
 
         #[test]
         fn a_quantile_is_off_by_a_sixteenth_at_most(micros in 0..(1u64 << 34), others in 0..20u64) {
-            let atomic_histogram = AtomicHistogram::default();
-            let before = atomic_histogram.counts();
+            let histogram = AtomicHistogram::default();
+            let before = histogram.counts();
             for _ in 0..others {
-                atomic_histogram.record(Duration::ZERO);
+                histogram.record(Duration::ZERO);
             }
-            let first = atomic_histogram.counts();
-            atomic_histogram.record(Duration::from_micros(micros));
-            let now = atomic_histogram.counts();
+            let first = histogram.counts();
+            histogram.record(Duration::from_micros(micros));
+            let now = histogram.counts();
             prop_assert!(now.since(&now).quantile(0.5).is_none());
             let found = now.since(&first).quantile(0.5).expect("one");
-            let off = found.abs_diff(Duration::from_micros(micros));
-            prop_assert!(off.as_micros() * 16 <= u128::from(micros) + 1, "{found:?} for {micros} us");
+            let error = found.abs_diff(Duration::from_micros(micros));
+            prop_assert!(error.as_micros() * 16 <= u128::from(micros) + 1, "{found:?} for {micros} us");
             prop_assert_eq!(now.since(&before).quantile(1.0), Some(found));
         }
     }
 
     #[test]
     fn short_durations_can_be_left_out() {
-        let atomic_histogram = AtomicHistogram::default();
+        let histogram = AtomicHistogram::default();
         for millis in [0, 1, 99, 101, 1000] {
-            atomic_histogram.record(Duration::from_millis(millis));
+            histogram.record(Duration::from_millis(millis));
         }
         let long = |millis| {
-            let counts = atomic_histogram.counts();
+            let counts = histogram.counts();
             counts.at_least(Duration::from_millis(millis)).total()
         };
         assert_eq!([0, 50, 500, 5000].map(long), [5, 3, 1, 0]);
@@ -182,11 +187,11 @@ mod tests {
 
     #[test]
     fn quantiles_are_computed_from_the_counted_durations() {
-        let atomic_histogram = AtomicHistogram::default();
+        let histogram = AtomicHistogram::default();
         for millis in 1..=100 {
-            atomic_histogram.record(Duration::from_millis(millis));
+            histogram.record(Duration::from_millis(millis));
         }
-        let counts = atomic_histogram.counts();
+        let counts = histogram.counts();
         let near = |q: f64, millis: f64| {
             let found = counts.quantile(q).expect("some").as_secs_f64() * 1e3;
             let is_near = (found / millis - 1.0).abs() < 0.0625;
@@ -194,7 +199,7 @@ mod tests {
         };
         near(0.5, 50.0);
         near(0.95, 95.0);
-        atomic_histogram.record(Duration::from_secs(1 << 40));
-        assert!(atomic_histogram.counts().quantile(1.0) > Some(Duration::from_secs(3600)));
+        histogram.record(Duration::from_secs(1 << 40));
+        assert!(histogram.counts().quantile(1.0) > Some(Duration::from_secs(3600)));
     }
 }

@@ -1,4 +1,7 @@
-//! Metrics of requests that share responses.
+//! Metrics of requests that share responses (a route that *collapses*).
+//!
+//! The *leader* is the request that is sent to the origin. Its *followers* wait for the leader's
+//! response. A response may be kept in memory for later requests, and is *stale* after its time.
 
 use super::count::Level;
 use super::durations::Durations;

@@ -1,4 +1,4 @@
-//! Counts that all threads add to.
+//! Counts that all threads add to, without waiting for each other.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ const SHARDS: usize = 8;
 /// One value for each of a few groups of threads, each in cache lines of its own.
 ///
 /// Workers that write to the same cache line for each request wait for each other. With two workers
-/// this is hardly measurable; it grows with their number. A value takes no memory before its
-/// threads use it: a server whose requests all succeed has many counts that stay zero.
+/// this is hardly measurable; it grows with their number. A shard takes no memory before a thread
+/// of its group uses it: a server whose requests all succeed has many counts that stay zero.
 #[derive(Debug, Default)]
 pub struct Sharded<T>([OnceLock<Box<Shard<T>>>; SHARDS]);
 
@@ -20,7 +20,7 @@ pub struct Sharded<T>([OnceLock<Box<Shard<T>>>; SHARDS]);
 struct Shard<T>(T);
 
 impl<T> Sharded<T> {
-    /// Creates it without values.
+    /// Creates shards without values.
     pub const fn new() -> Self {
         Self([const { OnceLock::new() }; SHARDS])
     }
@@ -31,13 +31,14 @@ impl<T: Default> Sharded<T> {
     pub fn here(&self) -> &T {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
+            /// Index of the shard of this thread.
             static HERE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
         }
         let shard = &self.0[HERE.with(|here| *here)];
         &shard.get_or_init(Box::default).0
     }
 
-    /// Returns the values of all threads that have used it.
+    /// Returns the values of all groups of which a thread has used its value.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! Histograms of durations for Prometheus.
+//! Histograms of durations, for Prometheus and for the samples of each second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -54,26 +54,26 @@ impl DurationHistogram {
         values.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// Number of counted durations.
+    /// Returns the number of counted durations.
     pub fn count(&self) -> u64 {
         let counts = self
             .0
             .iter()
-            .flat_map(|it| it.counts.iter().chain([&it.above]));
+            .flat_map(|values| values.counts.iter().chain([&values.above]));
         counts.map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     /// Returns the number of durations up to each bound, and the number of all.
     pub fn cumulative(&self) -> ([u64; SECONDS.len()], u64) {
-        let mut so_far = 0;
+        let mut up_to_bound = 0;
         let counts = std::array::from_fn(|index| {
-            so_far += self.sum(|values| &values.counts[index]);
-            so_far
+            up_to_bound += self.sum(|values| &values.counts[index]);
+            up_to_bound
         });
-        (counts, so_far + self.sum(|values| &values.above))
+        (counts, up_to_bound + self.sum(|values| &values.above))
     }
 
-    /// Sum of all durations, in seconds.
+    /// Returns the sum of all durations, in seconds.
     pub fn seconds(&self) -> f64 {
         self.sum(|values| &values.nanos) as f64 / 1e9
     }
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn from_one_to_ten_seconds_an_edge_is_at_most_half_above_the_one_before() {
-        let near = SECONDS.iter().filter(|edge| (1.0..=10.0).contains(*edge));
-        let near: Vec<f64> = near.copied().collect();
-        assert_eq!((near.first(), near.last()), (Some(&1.0), Some(&10.0)));
+        let edges = SECONDS.iter().filter(|edge| (1.0..=10.0).contains(*edge));
+        let edges: Vec<f64> = edges.copied().collect();
+        assert_eq!((edges.first(), edges.last()), (Some(&1.0), Some(&10.0)));
         // If no wait is longer than 3 s, no quantile is above 3 s.
-        assert!(near.contains(&3.0));
-        for pair in near.windows(2) {
+        assert!(edges.contains(&3.0));
+        for pair in edges.windows(2) {
             assert!(pair[1] > pair[0] && pair[1] <= pair[0] * 1.5, "{pair:?}");
         }
     }

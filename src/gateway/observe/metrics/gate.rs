@@ -1,4 +1,4 @@
-//! Metrics of an origin's gate.
+//! Metrics of an origin's gate, which bounds the pace and the number of requests to the origin.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use super::zone::StoreResult;
 labels! {
     /// Reason why an origin's gate rejected a request.
     pub enum GateRejected {
-        /// Its key had the maximum number of waiters.
+        /// The key of the request had the maximum number of waiters.
         Queue = "queue",
         /// The gate had the maximum number of waiters.
         MaxQueue = "max_queue",
@@ -46,9 +46,9 @@ labels! {
 pub struct GateMetrics {
     /// Rejected requests.
     pub rejections: CountBy<GateRejected>,
-    /// Cuts of its own back-off.
+    /// Cuts by the back-off of this gateway: the origin was slow or failed, and gets less.
     pub backoffs: CountBy<BackoffReason>,
-    /// Cuts that other gateways made.
+    /// Cuts by the back-off of other gateways, which this one adopted.
     pub adopted: CountBy<BackoffReason>,
     /// Slots given to requests whose client had disconnected.
     pub lost_slots: Count,
@@ -58,8 +58,9 @@ pub struct GateMetrics {
     pub waits: Durations,
     /// Waits of requests whose clients disconnected.
     pub disconnects: AtomicHistogram,
-    /// Created by the first link to the store.
+    /// Operations at the store that claim slots. Created by the first link to the store.
     claims: OnceLock<Arc<CountBy<StoreResult>>>,
+    /// Passed requests of each class.
     classes: Registry<Count>,
 }
 
@@ -76,7 +77,7 @@ impl GateMetrics {
         Arc::clone(self.claims.get_or_init(Arc::default))
     }
 
-    /// Operations at the store; `None` if the gate never had a link to it.
+    /// Returns the operations at the store; `None` if the gate never had a link to it.
     pub fn claims_made(&self) -> Option<&CountBy<StoreResult>> {
         self.claims.get().map(|claims| &**claims)
     }

@@ -4,13 +4,13 @@ use super::count::Count;
 
 /// Label of a metric with few values, each with a count of its own.
 pub trait Label: Copy + 'static {
-    /// One count for each value.
+    /// Array of one count for each value.
     type Counts: AsRef<[Count]> + Default;
 
-    /// Text of each value in the metric, in the order of the counts.
+    /// Returns the text of each value in the metric, in the order of the counts.
     fn texts() -> impl Iterator<Item = &'static str>;
 
-    /// Index of its count.
+    /// Returns the index of the value's count.
     fn index(self) -> usize;
 }
 

@@ -1,8 +1,8 @@
 //! Metrics, for Prometheus and for the status.
 //!
-//! Things that come and go, such as zones, gates and servers, have plain counts, which
-//! [`crate::status`] writes. The crate `metrics` counts events of the process. The names and help
-//! texts of those are here.
+//! Things that come and go, such as zones, gates and servers, have plain counts in structs of their
+//! own (`zone`, `gate`, `server`, ...). [`crate::status`] writes their series. The crate `metrics`
+//! counts events of the process: the names and help texts of those metrics are here.
 
 mod atomic_histogram;
 mod collapse;
@@ -54,11 +54,11 @@ pub const SECONDS: [f64; 23] = [
 
 /// Route label of requests that matched no route.
 pub const NO_ROUTE: &str = "none";
-/// Route label of requests of routes behind the first [`MAX_NAMED_ROUTES`].
+/// Route label of requests of routes after the first [`MAX_NAMED_ROUTES`].
 pub const OTHER_ROUTES: &str = "other";
 /// Maximum number of routes with a label of their own.
 ///
-/// Each takes some 700 bytes of each scrape.
+/// Each route takes some 700 bytes of each response of `/metrics`.
 pub const MAX_NAMED_ROUTES: usize = 1000;
 
 const RELOADS: &str = "drip_config_reloads_total";

@@ -35,7 +35,7 @@ pub fn count_dropped_stderr_line() {
     counter!(STDERR_DROPPED).increment(1);
 }
 
-/// Creates the series, also while they are zero.
+/// Creates the series of dropped lines, also while they are zero.
 pub(super) fn show_dropped() {
     dropped_lines().increment(0);
     counter!(STDERR_DROPPED).increment(0);
@@ -63,7 +63,7 @@ pub(super) fn show_restarts() {
     }
 }
 
-/// Lock for tests in which supervisors panic: the count is that of the whole process.
+/// Locks the count of restarts for a test in which supervisors panic: all tests share the count.
 #[cfg(test)]
 pub(crate) fn count_alone() -> std::sync::MutexGuard<'static, ()> {
     static COUNTED: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -119,7 +119,9 @@ labels! {
     }
 }
 
+/// Successful handshakes so far.
 static DONE: AtomicU64 = AtomicU64::new(0);
+/// Failed handshakes so far.
 static FAILED: LazyLock<CountBy<HandshakeFailure>> = LazyLock::new(CountBy::default);
 
 /// Counts a successful handshake.
@@ -132,12 +134,12 @@ pub fn count_handshake_failure(why: HandshakeFailure) {
     FAILED.add(why, 1);
 }
 
-/// Number of successful handshakes so far.
+/// Returns the number of successful handshakes so far.
 pub fn handshakes() -> u64 {
     DONE.load(Ordering::Relaxed)
 }
 
-/// Number of failed handshakes so far, by reason.
+/// Returns the number of failed handshakes so far, by reason.
 pub fn handshake_failures() -> &'static CountBy<HandshakeFailure> {
     &FAILED
 }
@@ -158,7 +160,7 @@ pub fn note_load() {
 
 /// Records that the changed file is in force.
 ///
-/// `need_restart`: number of its settings that take effect only after a restart.
+/// `need_restart`: number of settings in it that take effect only after a restart.
 pub fn note_reload(need_restart: usize) {
     counter!(RELOADS, "result" => SUCCESS).increment(1);
     gauge!(RESTART_NEEDED).set(need_restart as f64);

@@ -1,11 +1,12 @@
-//! Metrics by name, while they are in use.
+//! Metrics by name, as long as somebody holds them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Metrics of named things, shared by all versions of the settings that have the thing.
+/// Metrics of named things, such as the plans of a zone.
 ///
-/// So a request of an earlier version counts into the same metrics.
+/// A reload makes a new version of the settings, while requests of the earlier version still run.
+/// Both count into the same metrics.
 pub struct Registry<M>(Mutex<HashMap<String, Weak<M>>>);
 
 impl<M> Default for Registry<M> {
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_the_same_metrics_while_anybody_holds_them() {
+    fn a_name_has_the_same_metrics_as_long_as_a_handle_exists() {
         let registry = Registry::default();
         let first = registry.get("a", || 1);
         assert_eq!((*registry.get("a", || 2), *registry.get("b", || 3)), (1, 3));

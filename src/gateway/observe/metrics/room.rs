@@ -1,4 +1,7 @@
 //! Metrics of a waiting room.
+//!
+//! A visitor draws a number, polls until it is called, and then has a session at the origin for a
+//! while. Its ticket, in a cookie, has its number.
 
 use std::time::Duration;
 
@@ -24,9 +27,9 @@ labels! {
         DrawRefused = "draw_refused",
         /// No number was left for the visitor.
         NoNumber = "no_number",
-        /// Its ticket was used or lost, or its session has ended.
+        /// The visitor's ticket was used or lost, or its session has ended.
         Ended = "ended",
-        /// Its ticket or session is not of this room.
+        /// The visitor's ticket or session is not of this room.
         Foreign = "foreign",
     }
 }
@@ -38,7 +41,7 @@ pub struct RoomMetrics {
     pub requests: CountBy<RoomRequest>,
     /// Wait from the draw of a number to its call, for visitors who came.
     pub wait: DurationHistogram,
-    /// Absolute difference of that wait from the predicted one.
+    /// Absolute difference between that wait and the predicted one.
     pub wait_error: DurationHistogram,
 }
 

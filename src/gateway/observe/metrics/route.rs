@@ -44,7 +44,7 @@ impl RouteMetrics {
         self.durations.record(duration);
     }
 
-    /// Returns the statuses of its responses so far, each with its number.
+    /// Returns the statuses of the responses so far, each with the number of responses.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
         let codes = (Self::FIRST..=Self::LAST).zip(&self.codes);
         codes.filter_map(|(status, count)| Some((status, count.get()?.get())))

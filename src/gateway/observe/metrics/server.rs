@@ -1,4 +1,6 @@
 //! Metrics of a server of an origin.
+//!
+//! An origin has one or more servers, which share its requests.
 
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ labels! {
 /// takes a few bytes.
 #[derive(Default)]
 pub struct ServerMetrics {
+    /// Durations of the requests with each outcome, in the order of `Outcome::ALL`.
     outcomes: [DurationHistogram; Outcome::ALL.len()],
     /// Responses by status class.
     pub responses: CountBy<CodeClass>,
@@ -46,12 +49,12 @@ impl ServerMetrics {
         self.heads.counts()
     }
 
-    /// Number of requests with this outcome.
+    /// Returns the number of requests with this outcome.
     pub fn counted(&self, outcome: Outcome) -> u64 {
         self.durations(outcome).count()
     }
 
-    /// Durations of requests with this outcome.
+    /// Returns the durations of requests with this outcome.
     pub fn durations(&self, outcome: Outcome) -> &DurationHistogram {
         &self.outcomes[outcome as usize]
     }
@@ -61,12 +64,12 @@ impl ServerMetrics {
         self.durations(outcome).record(took);
     }
 
-    /// Number of requests that got the head of a response.
+    /// Returns the number of requests that got the head of a response.
     pub fn answered(&self) -> u64 {
         self.counted(Outcome::Answered)
     }
 
-    /// Number of requests that got no response head.
+    /// Returns the number of requests that got no head of a response.
     pub fn failed(&self) -> u64 {
         let all: u64 = self.outcomes.iter().map(DurationHistogram::count).sum();
         all.saturating_sub(self.answered())

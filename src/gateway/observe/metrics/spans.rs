@@ -1,10 +1,11 @@
-//! Metric of lost spans.
+//! Metric of lost spans. A span is a part of a request's trace, sent to a collector
+//! (OpenTelemetry).
 
 use ::metrics::{Counter, counter, describe_counter};
 
 use super::SPANS_DROPPED;
 
-/// Counts spans that the collector did not get. The series exists once this is called.
+/// Returns the counter of spans that the collector did not get. Creates its series.
 pub fn dropped_spans() -> Counter {
     describe_counter!(
         SPANS_DROPPED,

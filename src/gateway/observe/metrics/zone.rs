@@ -1,4 +1,7 @@
 //! Metrics of a zone and of its plans.
+//!
+//! A zone limits the rate of each key. A key has a bucket, and while it is active an actor with a
+//! queue. A plan is a list of keys with limits of their own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,7 +29,7 @@ pub struct ZoneMetrics {
     pub waits: Durations,
     /// Waits of requests whose clients disconnected.
     pub disconnects: Durations,
-    /// Delay of departures after their due time.
+    /// Delay of departures after the instant of their slot.
     pub lateness: DurationHistogram,
     /// Effective rate in requests a second, as the bits of a float.
     rate: AtomicU64,
@@ -44,8 +47,9 @@ pub struct ZoneMetrics {
     pub flooded: Count,
     /// Rejected requests.
     pub rejections: CountBy<Rejected>,
-    /// Created at the first operation, because most zones have no store.
+    /// Operations in the store. Created at the first one, because most zones have no store.
     operations: OnceLock<CountBy<StoreResult>>,
+    /// Metrics of each plan.
     plans: Registry<PlanMetrics>,
 }
 
@@ -82,7 +86,7 @@ impl From<Reason> for Rejected {
 }
 
 impl ZoneMetrics {
-    /// Returns the metrics of one of its plans: the same ones while they are in use.
+    /// Returns the metrics of a plan: the same ones as long as any handle of them exists.
     pub fn plan(&self, name: &str) -> Arc<PlanMetrics> {
         self.plans.get(name, PlanMetrics::default)
     }
@@ -139,11 +143,11 @@ labels! {
         DelayedDryRun = "delayed_dry_run",
         /// Dry run: the request would have been rejected.
         RejectedDryRun = "rejected_dry_run",
-        /// Its client disconnected while it waited.
+        /// The client disconnected while the request waited.
         Cancelled = "cancelled",
-        /// Another zone or the origin's gate rejected it: its slot here was given back.
+        /// Another zone or the origin's gate rejected the request: its slot here was given back.
         RejectedElsewhere = "rejected_elsewhere",
-        /// Its key is empty, so it is not limited.
+        /// The key of the request is empty, so the request is not limited.
         NoKey = "no_key",
     }
 }

@@ -1,4 +1,6 @@
-//! HTTP client that posts to a collector, on the thread that calls it.
+//! HTTP client that posts spans to a collector, on the thread that calls it.
+//!
+//! A span is a part of a request's trace. `export` decides when to send, and what.
 
 use std::error::Error;
 use std::future::ready;
@@ -16,12 +18,12 @@ use http::{Request, Response, StatusCode, Uri};
 use opentelemetry_http::{HttpClient, HttpError};
 
 /// Time limit of one request, without the lookup of the collector's name.
-const LIMIT: Duration = Duration::from_secs(3);
+const MAX_REQUEST: Duration = Duration::from_secs(3);
 
 /// Client that opens a connection for each request. It blocks, so it needs a thread of its own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Collector {
-    /// Error of the last request without a response. The crate that calls this does not report it.
+    /// Error of the last request without a response. The crate `opentelemetry-otlp` hides it.
     failure: Arc<Mutex<Option<io::Error>>>,
 }
 
@@ -83,8 +85,8 @@ fn post(request: &Request<Bytes>) -> io::Result<Response<Bytes>> {
     let status = actix_rt::Runtime::new()?.block_on(async {
         let connector = awc::Connector::new().connector(Connector::new(resolver).service());
         let client = awc::Client::builder()
-            .connector(connector.timeout(LIMIT))
-            .timeout(LIMIT)
+            .connector(connector.timeout(MAX_REQUEST))
+            .timeout(MAX_REQUEST)
             .disable_redirects();
         let mut post = client.finish().post(request.uri().to_string());
         // The connection ends with the runtime.
@@ -97,8 +99,8 @@ fn post(request: &Request<Bytes>) -> io::Result<Response<Bytes>> {
     });
     let status = status.map_err(|error| match error {
         SendRequestError::Timeout => {
-            let what = format!("the collector did not answer in {LIMIT:?}");
-            io::Error::new(io::ErrorKind::TimedOut, what)
+            let message = format!("the collector did not answer in {MAX_REQUEST:?}");
+            io::Error::new(io::ErrorKind::TimedOut, message)
         }
         error => io::Error::other(error.to_string()),
     })?;

@@ -10,7 +10,7 @@ use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEve
 use super::{OriginSpan, RequestSpans, Time, Trace};
 use crate::time::clock;
 
-/// Methods that a span names. OpenTelemetry's conventions ask for `_OTHER` for all others.
+/// Methods that a span names. OpenTelemetry's conventions require `_OTHER` for all others.
 const METHODS: [&str; 9] = [
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 ];
@@ -25,12 +25,11 @@ pub(super) fn new_id() -> u64 {
 }
 
 /// Builds the spans of a request: `queued`, and `origin` if a server was used.
-pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
-    let known = METHODS.into_iter().find(|known| *known == request.method);
-    let mut shared = vec![KeyValue::new(
-        "http.request.method",
-        known.unwrap_or("_OTHER"),
-    )];
+pub(super) fn build(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
+    let method = METHODS.into_iter().find(|name| *name == request.method);
+    let method = method.unwrap_or("_OTHER");
+    // Attributes of both spans.
+    let mut shared = vec![KeyValue::new("http.request.method", method)];
     if let Some(route) = request.route {
         shared.push(KeyValue::new("http.route", route));
     }
@@ -55,7 +54,7 @@ pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
     let origin = request.origin.map(|origin| {
         let mut span = span(trace, trace.origin, "origin", origin.time, shared);
         span.span_kind = SpanKind::Client;
-        span.status = status_at(&origin, status);
+        span.status = span_status(&origin, status);
         let attributes = [
             KeyValue::new("drip.origin", origin.name.to_owned()),
             KeyValue::new("drip.server", origin.server),
@@ -69,8 +68,8 @@ pub(super) fn of(request: RequestSpans<'_>) -> impl Iterator<Item = SpanData> {
     [queued].into_iter().chain(origin)
 }
 
-/// Returns whether the origin failed.
-fn status_at(origin: &OriginSpan<'_>, status: u16) -> Status {
+/// Returns the status of the span `origin`: an error if the origin failed.
+fn span_status(origin: &OriginSpan<'_>, status: u16) -> Status {
     match (origin.is_answered, status) {
         (true, 500..) => Status::error(""),
         (true, _) | (false, CLIENT_DISCONNECTED) => Status::Unset,
@@ -78,7 +77,7 @@ fn status_at(origin: &OriginSpan<'_>, status: u16) -> Status {
     }
 }
 
-/// Attribute with the status of a response.
+/// Builds the attribute with the status of a response.
 fn status_code(status: u16) -> KeyValue {
     KeyValue::new("http.response.status_code", i64::from(status))
 }
@@ -91,6 +90,7 @@ fn span(
     time: Time,
     attributes: Vec<KeyValue>,
 ) -> SpanData {
+    let (begin, end) = time;
     SpanData {
         span_context: SpanContext::new(
             TraceId::from(trace.parent.trace),
@@ -103,8 +103,8 @@ fn span(
         parent_span_is_remote: true,
         span_kind: SpanKind::Internal,
         name: name.into(),
-        start_time: at(time.0),
-        end_time: at(time.1),
+        start_time: system_time(begin),
+        end_time: system_time(end),
         attributes,
         dropped_attributes_count: 0,
         events: SpanEvents::default(),
@@ -115,6 +115,6 @@ fn span(
 }
 
 /// Converts an instant to the time of the wall clock.
-fn at(moment: Moment) -> SystemTime {
+fn system_time(moment: Moment) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::to_wall(moment).as_nanos())
 }

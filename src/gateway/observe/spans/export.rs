@@ -1,4 +1,6 @@
 //! Sends spans to a collector, in batches, from a thread of its own.
+//!
+//! A span is a part of a request's trace (OpenTelemetry). `collector` is the HTTP client.
 
 use std::io;
 use std::sync::Arc;
@@ -24,16 +26,16 @@ use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
 /// Maximum number of spans that wait for the collector. Further ones are dropped and counted.
-const QUEUE: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// Maximum number of spans in one request to the collector.
 const BATCH: usize = 512;
 
 /// Time that spans wait for others in the same batch.
-const PAUSE: Duration = Duration::from_millis(200);
+const BATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Time limit for the last spans at the end.
-const LAST: Duration = Duration::from_secs(1);
+const MAX_LAST_SPANS: Duration = Duration::from_secs(1);
 
 /// Sends spans to a collector, from a thread of its own.
 ///
@@ -62,19 +64,19 @@ impl Spans {
     /// If that fails there are no spans, and the log has the reason.
     pub fn start(settings: &Settings) -> Option<Self> {
         let collector = settings.log.otlp.as_ref()?;
-        Self::to(collector, &settings.server.name)
+        Self::start_for(collector, &settings.server.name)
             .inspect_err(|error| tracing::error!(%collector, %error, "spans cannot be sent"))
             .ok()
     }
 
     /// Starts the thread that sends spans to this collector.
-    fn to(collector: &Uri, name: &str) -> io::Result<Self> {
+    fn start_for(collector: &Uri, name: &str) -> io::Result<Self> {
         let waiting = Arc::new(PendingSpans {
             count: AtomicUsize::new(0),
             dropped: dropped_spans(),
         });
         let mut exporter = Exporter::new(collector, name, Arc::clone(&waiting))?;
-        let (queue, spans) = sync_channel(QUEUE);
+        let (queue, spans) = sync_channel(MAX_WAITING);
         let (end, end_requests) = sync_channel(1);
         thread::Builder::new()
             .name("spans".to_owned())
@@ -97,7 +99,7 @@ impl Spans {
     ///
     /// Never waits: if too many spans wait, these are dropped.
     pub fn send(&self, request: RequestSpans<'_>) {
-        for span in data::of(request) {
+        for span in data::build(request) {
             self.waiting.count.fetch_add(1, Ordering::Relaxed);
             if self.queue.try_send(span).is_err() {
                 self.waiting.lose(1);
@@ -111,8 +113,9 @@ impl Spans {
     pub async fn finish(&self) -> usize {
         let (confirm, confirmed) = oneshot::channel();
         if self.end.try_send(confirm).is_ok() {
-            // The rest is lost, whether the time is over or the thread has ended.
-            let _done = tokio::time::timeout(LAST, confirmed).await;
+            // Spans that are not sent now are lost, whether the time is over or the thread has
+            // ended.
+            let _done = tokio::time::timeout(MAX_LAST_SPANS, confirmed).await;
         }
         let lost = self.waiting.count.swap(0, Ordering::Relaxed);
         self.waiting.dropped.increment(lost as u64);
@@ -128,14 +131,14 @@ impl PendingSpans {
         }
     }
 
-    /// Subtracts spans from the count. Returns whether they were in it.
+    /// Subtracts spans from the number of waiting ones. Returns whether they were counted there.
     ///
-    /// At the end they may have been counted as lost before.
+    /// [`Spans::finish`] may have counted them as lost before.
     fn settle(&self, count: usize) -> bool {
-        let less = |waiting: usize| waiting.checked_sub(count);
+        let subtract = |waiting: usize| waiting.checked_sub(count);
         let settled = self
             .count
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
         settled.is_ok()
     }
 }
@@ -146,7 +149,7 @@ struct Exporter {
     collector: Collector,
     waiting: Arc<PendingSpans>,
     failures: Throttle,
-    /// Number of spans lost since the log reported that the collector fails.
+    /// Number of spans lost since the log reported that the collector fails; `None`: it works.
     lost: Option<usize>,
 }
 
@@ -181,7 +184,7 @@ impl Exporter {
     /// Sends batches until the end is requested.
     fn run(&mut self, spans: &Receiver<SpanData>, end: &Receiver<oneshot::Sender<()>>) {
         loop {
-            let end_request = end.recv_timeout(PAUSE);
+            let end_request = end.recv_timeout(BATCH_INTERVAL);
             loop {
                 let batch: Vec<_> = spans.try_iter().take(BATCH).collect();
                 if batch.is_empty() {
@@ -193,7 +196,7 @@ impl Exporter {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
                 Ok(done) => {
-                    // The caller may not have waited so long.
+                    // The receiver is dropped if the caller did not wait so long.
                     let _late = done.send(());
                     return;
                 }

@@ -1,6 +1,8 @@
 //! Spans of sampled requests, for OpenTelemetry.
 //!
-//! A build without the feature `otlp` has none: its [`Spans`] cannot exist.
+//! A span is a part of a request's trace: `queued` in the gateway, and `origin` at the origin.
+//! `trace` parses the client's trace, `data` builds spans, `export` and `collector` send them. A
+//! build without the feature `otlp` has no spans: its [`Spans`] cannot exist.
 
 #[cfg(feature = "otlp")]
 mod collector;
@@ -27,15 +29,15 @@ pub struct RequestSpans<'r> {
     pub trace: &'r Trace,
     /// Method, as the client wrote it.
     pub method: &'r str,
-    /// Name of the route that matched it.
+    /// Name of the route that matched the request.
     pub route: Option<String>,
-    /// Status of its response; 499 if the client disconnected before there was one.
+    /// Status of the response; 499 if the client disconnected before there was one.
     pub status: u16,
-    /// Time from its head to its slot in its zones and at the gate, or to its rejection.
+    /// From the request's head to its slot in all zones and at the gate, or to its rejection.
     pub queued: Time,
     /// Zone that decided, and its decision.
     pub limited: Option<(&'r str, LimitStatus)>,
-    /// Reason why its limits or the gate rejected it.
+    /// Reason why a limit or the gate rejected the request.
     pub rejected: Option<&'static str>,
     /// Time at the origin; `None` if no server was used.
     pub origin: Option<OriginSpan<'r>>,
@@ -43,13 +45,13 @@ pub struct RequestSpans<'r> {
 
 /// Time of a request at its origin.
 pub struct OriginSpan<'r> {
-    /// Time from the slot to the head of the response, or to giving up.
+    /// From the slot to the head of the response, or to giving up.
     pub time: Time,
     /// Name of the origin.
     pub name: &'r str,
     /// Server that was used last.
     pub server: String,
-    /// Whether the response is the origin's.
+    /// Whether the origin sent a response.
     pub is_answered: bool,
 }
 
