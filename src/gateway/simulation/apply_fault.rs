@@ -1,4 +1,6 @@
 //! Applies a fault to the network, the store and the gateways.
+//!
+//! `scenario` draws the faults of a seed.
 
 use std::time::Duration;
 
@@ -19,24 +21,24 @@ pub(super) async fn apply_fault(simulation: &Simulation, fault: Fault) {
         gateways,
         ..
     } = simulation;
-    let at = |gateway: usize| gateways.borrow()[gateway].clone();
+    let find = |gateway: usize| gateways.borrow()[gateway].clone();
     world.note(format_args!("{fault:?}"));
     match fault {
         Fault::Retune {
             gateway,
             zone,
             rate,
-        } => at(gateway).retune(zone, rate),
+        } => find(gateway).retune(zone, rate),
         Fault::RetuneOrigin {
             gateway,
             origin,
             rate,
-        } => at(gateway).retune_origin(world, origin, rate),
+        } => find(gateway).retune_origin(world, origin, rate),
         Fault::Forget { gateway, zone } => {
             let key = scenario.zones[zone].keys[0];
             invariants.store_forgot();
-            at(gateway).forget(zone, key).await;
-            // Time until the store has done it.
+            find(gateway).forget(zone, key).await;
+            // Time until the store has forgotten the key.
             world.sleep(scenario.timeout).await;
             invariants.store_forgot();
         }
@@ -96,7 +98,7 @@ pub(super) async fn apply_fault(simulation: &Simulation, fault: Fault) {
             clock,
         } => crash(simulation, gateway, lasts, clock).await,
         Fault::Stop { gateway, lasts } => {
-            let host = at(gateway).host;
+            let host = find(gateway).host;
             world.stop(host, true);
             world.sleep(lasts).await;
             world.stop(host, false);
@@ -122,12 +124,13 @@ async fn crash(simulation: &Simulation, number: usize, lasts: Duration, clock: S
     kill();
     simulation.network.link(number).reset();
     world.sleep(lasts).await;
-    // Another fault may have killed its successor meanwhile.
+    // Another fault may have started a gateway in its place meanwhile.
     kill();
-    let anew = Gateway::start(world, &simulation.scenario, number, clock);
-    simulation.gateways.borrow_mut()[number] = anew;
+    let successor = Gateway::start(world, &simulation.scenario, number, clock);
+    simulation.gateways.borrow_mut()[number] = successor;
 }
 
+/// Ends all connections to the store.
 fn reset_all(simulation: &Simulation) {
     for link in simulation.network.links() {
         link.reset();

@@ -1,4 +1,7 @@
 //! A gateway's claim of slots and its reply, parsed as `grid.lua` documents them.
+//!
+//! A gate that gateways share has one schedule of slots in the store. A claim asks for some of
+//! them.
 
 use limit::{KeyChange, Rate};
 
@@ -12,10 +15,9 @@ pub(super) struct ClaimCall {
     pub(super) origin: usize,
     /// Id of the gateway's process.
     pub(super) gateway: Vec<u8>,
-    /// The file's rate, and the time since which the file has it.
-    ///
-    /// The time is in microseconds on the gateway's own clock.
+    /// Time since which the file has its rate, in microseconds on the gateway's own clock.
     pub(super) since: f64,
+    /// Rate of the file.
     pub(super) rate: Rate,
     /// Number of slots that the gateway could use.
     pub(super) requested: f64,
@@ -25,11 +27,11 @@ pub(super) struct ClaimCall {
     pub(super) lead: f64,
     /// Waiting classes: hash of the name, weight, and sum of the weights of waiting keys.
     pub(super) classes: Vec<(u32, f64, f64)>,
-    /// Generation of keys that the gateway knows, and numbers of two claims.
-    ///
-    /// The claims are this one, and the last one that was answered.
+    /// Generation of keys that the gateway knows.
     pub(super) known: f64,
+    /// Number of this claim.
     pub(super) number: f64,
+    /// Number of the last claim that was answered.
     pub(super) answered: f64,
     /// Changes of waiting keys since the last answered claim.
     pub(super) changes: Vec<KeyChange>,
@@ -45,8 +47,9 @@ pub(super) struct ClaimCall {
     pub(super) pieces: u32,
     /// Granted slots.
     pub(super) slots: Vec<i64>,
-    /// Whether the store recorded the changes, and the new generation of keys.
+    /// Whether the store recorded the changes.
     pub(super) is_noted: bool,
+    /// Generation of keys after them.
     pub(super) generation: f64,
     /// Keys, each with the number of gateways at which it waits.
     pub(super) news: Vec<(u64, u16)>,
@@ -75,46 +78,46 @@ impl ClaimCall {
         }
     }
 
-    fn read_packed(origin: usize, mut asked: Packed, mut received: Packed) -> Option<Self> {
+    fn read_packed(origin: usize, mut claim: Packed, mut reply: Packed) -> Option<Self> {
         // A negative time means that the store uses Redis's own clock.
-        asked.double().filter(|now| *now < 0.0)?;
-        let since = asked.double()?;
-        let rate = rate(asked.text()?.get(32..)?)?;
-        let gateway = asked.take::<8>()?.to_vec();
-        let (requested, part_taken, lead) = (asked.double()?, asked.double()?, asked.double()?);
-        let (known, number, answered) = (asked.double()?, asked.double()?, asked.double()?);
+        claim.double().filter(|now| *now < 0.0)?;
+        let since = claim.double()?;
+        let rate = parse_rate(claim.text()?.get(32..)?)?;
+        let gateway = claim.take::<8>()?.to_vec();
+        let (requested, part_taken, lead) = (claim.double()?, claim.double()?, claim.double()?);
+        let (known, number, answered) = (claim.double()?, claim.double()?, claim.double()?);
         let mut classes = Vec::new();
-        for _ in 0..asked.byte()? {
-            classes.push((asked.long()?, asked.double()?, asked.double()?));
+        for _ in 0..claim.byte()? {
+            classes.push((claim.long()?, claim.double()?, claim.double()?));
         }
         let mut changes = Vec::new();
-        for _ in 0..asked.short()? {
+        for _ in 0..claim.short()? {
             changes.push(KeyChange {
-                key: asked.take().map(u64::from_le_bytes)?,
-                class: asked.long()?,
-                weight: asked.byte()?.into(),
+                key: claim.take().map(u64::from_le_bytes)?,
+                class: claim.long()?,
+                weight: claim.byte()?.into(),
             });
         }
-        let now = time(received.double()?);
-        let (gateways, part) = (received.double()?, received.double()?);
+        let now = to_nanos(reply.double()?);
+        let (gateways, part) = (reply.double()?, reply.double()?);
         // First free slot, and the time from which another claim would be granted more.
-        received.double()?;
-        received.double()?;
-        let in_force = match received.byte()? {
+        reply.double()?;
+        reply.double()?;
+        let in_force = match reply.byte()? {
             1 => rate,
-            2 => self::rate(received.text()?)?,
+            2 => parse_rate(reply.text()?)?,
             _ => return None,
         };
-        let pieces = received.long()?;
+        let pieces = reply.long()?;
         let mut slots = Vec::new();
-        for _ in 0..received.short()? {
-            slots.push(time(received.double()?));
+        for _ in 0..reply.short()? {
+            slots.push(to_nanos(reply.double()?));
         }
-        let parts = usize::from(received.byte()?);
+        let parts = usize::from(reply.byte()?);
         (parts == classes.len()).then_some(())?;
-        (0..parts).try_for_each(|_| received.double().map(drop))?;
-        let (is_noted, generation) = (received.byte()? == 1, received.double()?);
-        let news = received.text()?.chunks_exact(10).map(|news| {
+        (0..parts).try_for_each(|_| reply.double().map(drop))?;
+        let (is_noted, generation) = (reply.byte()? == 1, reply.double()?);
+        let news = reply.text()?.chunks_exact(10).map(|news| {
             let mut news = Packed(news);
             let key = news.take().map(u64::from_le_bytes)?;
             Some((key, news.short()?))
@@ -146,11 +149,11 @@ impl ClaimCall {
     }
 }
 
-fn rate(written: &[u8]) -> Option<Rate> {
+fn parse_rate(written: &[u8]) -> Option<Rate> {
     std::str::from_utf8(written).ok()?.parse().ok()
 }
 
 /// Converts microseconds with decimals to nanoseconds.
-fn time(micros: f64) -> i64 {
+fn to_nanos(micros: f64) -> i64 {
     micros.trunc() as i64 * 1000 + (micros.fract() * 1000.0) as i64
 }

@@ -21,12 +21,14 @@ pub(super) struct Visit {
     pub(super) limit: Limit,
     /// Maximum wait of the client.
     pub(super) leaves_after: Option<Duration>,
-    pub(super) then: SlotUse,
+    /// Use of the slot, if the request gets one.
+    pub(super) slot_use: SlotUse,
 }
 
 /// Use of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SlotUse {
+    /// Used, and nothing else.
     Used,
     /// Dropped at once, because another zone has rejected the request.
     GivenBack,
@@ -65,19 +67,13 @@ pub(super) fn visit(
             plan,
             visit.limit,
         ));
-        let remains = stay(
-            &world_there,
-            &invariants,
-            &gateway_there,
-            &visit,
-            &request,
-            joining,
-        );
-        remains.await;
+        let (world, gateway) = (&world_there, &gateway_there);
+        wait_and_depart(world, &invariants, gateway, &visit, &request, joining).await;
     });
 }
 
-async fn stay(
+/// Waits for the slot, and uses it.
+async fn wait_and_depart(
     world: &Rc<World>,
     invariants: &Invariants,
     gateway: &Gateway,
@@ -92,7 +88,7 @@ async fn stay(
         invariants.is_out(gateway.number);
     }
     match answer {
-        Ok(turn) => depart(world, invariants, visit, request, turn).await,
+        Ok(admission) => depart(world, invariants, visit, request, admission).await,
         Err(rejection) => invariants.rejected(request, &rejection),
     }
 }
@@ -112,26 +108,27 @@ pub(super) async fn within_patience<T>(
     }
 }
 
+/// Uses the slot of an admission, or gives it back.
 async fn depart(
     world: &Rc<World>,
     invariants: &Invariants,
     visit: &Visit,
     request: &Request,
-    turn: ZoneAdmission<'static>,
+    admission: ZoneAdmission<'static>,
 ) {
-    invariants.departed(request, turn.grant());
-    let used = turn.used();
-    match visit.then {
-        SlotUse::Used => _ = turn.take(),
+    invariants.departed(request, admission.grant());
+    let used = admission.used();
+    match visit.slot_use {
+        SlotUse::Used => _ = admission.take(),
         SlotUse::GivenBack => invariants.settled(request, None),
         SlotUse::Refunded(span) => {
-            turn.take();
+            admission.take();
             world.sleep(span).await;
             invariants.settled(request, None);
             used.refund();
         }
         SlotUse::Settled(span, cost) => {
-            turn.take();
+            admission.take();
             world.sleep(span).await;
             invariants.settled(request, Some(cost));
             used.settle(cost);

@@ -33,9 +33,10 @@ pub(super) struct Skew {
 }
 
 impl Skew {
-    /// Returns a clock that is up to ten seconds wrong.
+    /// Draws the error of a clock: up to ten seconds, and up to 50 millionths of drift.
     pub(super) fn new(random: &mut Random, has_drift: bool) -> Self {
         let ahead = random.number(0..20_000_000_000);
+        // 50 is no drift: from -50 to 50 millionths.
         let ppm = if has_drift { random.number(0..101) } else { 50 };
         Self {
             ahead: i64::try_from(ahead).unwrap_or(0) - 10_000_000_000,
@@ -56,6 +57,7 @@ impl Skew {
     fn time_of(self, moment: Moment) -> Duration {
         let moment = i128::from(moment.as_nanos());
         let passed = moment - i128::from(EPOCH.as_nanos()) - i128::from(self.ahead);
+        // The division may be off by a few nanoseconds: one of the next five times is exact.
         let guess = passed * 1_000_000 / (1_000_000 + i128::from(self.ppm)) - 2;
         let guess = u64::try_from(guess.max(0)).unwrap_or(u64::MAX);
         let times = (0..5).map(|more| Duration::from_nanos(guess.saturating_add(more)));

@@ -1,4 +1,7 @@
 //! Simulated clients of shared gates: they join, wait or leave, and occupy the origin.
+//!
+//! A gate bounds the pace of all requests to an origin. Gateways share its slots, the instants at
+//! which requests leave, through the store.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,17 +21,20 @@ use crate::time::pacer::Pacer;
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
     pub(super) origin: usize,
-    /// Indices of its key and its class.
+    /// Index of the key.
     pub(super) key: usize,
+    /// Index of the class.
     pub(super) class: usize,
     pub(super) cost: Cost,
     /// Maximum predicted wait at which the request still joins.
-    pub(super) most: Option<Duration>,
+    pub(super) max_wait: Option<Duration>,
     /// Maximum wait of the client.
     pub(super) leaves_after: Option<Duration>,
-    /// Time at the origin, status of the response, and final cost.
+    /// Time at the origin.
     pub(super) takes: Duration,
+    /// Status of the response.
     pub(super) status: u16,
+    /// Final cost, if the response reports one.
     pub(super) settled: Option<Cost>,
 }
 
@@ -46,14 +52,14 @@ impl Simulation {
             self.world.sleep(random.millis(0..300)).await;
         }
         if crowd.is_full {
-            self.fill(gateway, keys, &mut random);
+            self.fill_queues(gateway, keys, &mut random);
         }
         let mut count = crowd.first.max(1);
         while self.world.now() < scenario.lasts {
             for _ in 0..count {
                 let there = Rc::clone(&self.gateways.borrow()[gateway]);
-                let passage = self.passage(keys, &mut random);
-                go(&self.world, &self.invariants, &there, passage);
+                let passage = self.draw_passage(keys, &mut random);
+                send(&self.world, &self.invariants, &there, passage);
             }
             count = if random.chance(crowd.bursts) {
                 random.number(1..crowd.most)
@@ -66,8 +72,8 @@ impl Simulation {
         }
     }
 
-    /// Sends so count requests of all keys that each key waits for a while.
-    fn fill(&self, gateway: usize, keys: u64, random: &mut Random) {
+    /// Sends so many requests of all keys that each key waits for a while.
+    fn fill_queues(&self, gateway: usize, keys: u64, random: &mut Random) {
         let there = Rc::clone(&self.gateways.borrow()[gateway]);
         for (origin, plan) in self.scenario.origins.iter().enumerate() {
             let known = usize::try_from(keys).unwrap_or(1).min(plan.keys.len());
@@ -81,16 +87,17 @@ impl Simulation {
                         origin,
                         key,
                         class,
-                        most: None,
-                        ..self.passage(keys, random)
+                        max_wait: None,
+                        ..self.draw_passage(keys, random)
                     };
-                    go(&self.world, &self.invariants, &there, passage);
+                    send(&self.world, &self.invariants, &there, passage);
                 }
             }
         }
     }
 
-    fn passage(&self, keys: u64, random: &mut Random) -> Passage {
+    /// Draws a request of one of the first `keys` keys.
+    fn draw_passage(&self, keys: u64, random: &mut Random) -> Passage {
         let origin = random.index(self.scenario.origins.len());
         let plan = &self.scenario.origins[origin];
         let known = usize::try_from(keys).unwrap_or(1).min(plan.keys.len());
@@ -107,7 +114,7 @@ impl Simulation {
             } else {
                 Cost::ONE
             },
-            most: random.chance(crowd.hurried).then(|| random.millis(0..500)),
+            max_wait: random.chance(crowd.hurried).then(|| random.millis(0..500)),
             leaves_after: random.chance(leaves).then(|| random.millis(0..300)),
             takes: if random.chance(given_back) {
                 Duration::ZERO
@@ -120,8 +127,8 @@ impl Simulation {
     }
 }
 
-/// Joins. The task of the request then runs on the gateway's host.
-fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, passage: Passage) {
+/// Sends a request: its task joins the gate, waits and departs, on the gateway's host.
+fn send(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, passage: Passage) {
     let (world_there, invariants) = (Rc::clone(world), Rc::clone(invariants));
     let gateway_there = Rc::clone(gateway);
     world.spawn(gateway.host, async move {
@@ -136,7 +143,7 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
         let limits = WaitLimits {
             queue_timeout: plan.queue_timeout,
             hold: Duration::ZERO,
-            max_wait: passage.most,
+            max_wait: passage.max_wait,
         };
         let permit = match gate.join(
             plan.is_fair,
@@ -150,8 +157,8 @@ fn go(world: &Rc<World>, invariants: &Rc<Invariants>, gateway: &Rc<Gateway>, pas
             Ok(Admission::Passed(permit)) => permit,
             Ok(Admission::Waiting(waiting)) => {
                 let pacer = Pacer::here();
-                let turn = waiting.wait(limits, &pacer);
-                match within_patience(&world, turn, passage.leaves_after).await {
+                let permit = waiting.wait(limits, &pacer);
+                match within_patience(&world, permit, passage.leaves_after).await {
                     None => return invariants.leaves_gate(&request),
                     Some(Ok(permit)) => permit,
                     Some(Err(WaitError::Rejected(rejection))) => {

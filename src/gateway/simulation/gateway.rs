@@ -1,4 +1,6 @@
 //! A simulated gateway with zones and gates in the store, and its own clock.
+//!
+//! A zone limits the rate of each key. A gate bounds the pace of all requests to an origin.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,7 +23,8 @@ pub(super) struct Gateway {
     pub(super) host: HostId,
     time: Rc<dyn SimulatedTime>,
     store_health: Arc<StoreHealth>,
-    /// Zones. Leaked, so that requests that borrow them can be stored anywhere. A retune replaces one.
+    /// Zones. Leaked, so that requests that borrow them can be stored anywhere. A retune replaces
+    /// one.
     zones: RefCell<Vec<&'static Zone>>,
     gates: RefCell<Vec<Arc<OriginGate>>>,
     pub(super) scenario: Rc<Scenario>,
@@ -54,10 +57,13 @@ impl Gateway {
         world.spawn(gateway.host, async move {
             let pacer = Pacer::simulated(&started.time);
             Pacer::replace_here(Some(Rc::clone(&pacer)));
-            let gates = scenario.origins.iter().map(|origin| started.open(origin));
+            let gates = scenario
+                .origins
+                .iter()
+                .map(|origin| started.open_gate(origin));
             started.gates.replace(gates.collect());
             let zones = scenario.zones.iter().map(|zone| {
-                let (pacer, since) = (Rc::clone(&pacer), started.saved());
+                let (pacer, since) = (Rc::clone(&pacer), started.save_time());
                 let store_health = Some(Arc::clone(&started.store_health));
                 let zone = Zone::start_here(zone.settings(), pacer, since, store_health);
                 &*Box::leak(Box::new(zone))
@@ -68,12 +74,12 @@ impl Gateway {
     }
 
     /// Opens the gate of an origin. Tasks of this host call the store for it.
-    fn open(&self, origin: &OriginPlan) -> Arc<OriginGate> {
+    fn open_gate(&self, origin: &OriginPlan) -> Arc<OriginGate> {
         let settings = origin.settings(origin.rate);
         let gate = OriginGate::new(&settings, None, Arc::default());
         let gate = gate.expect("an origin with a gate");
         let store = Some(&self.store_health);
-        for task in gate.begin_sharing(&settings, store, self.saved()) {
+        for task in gate.begin_sharing(&settings, store, self.save_time()) {
             actix_rt::spawn(task.run());
         }
         gate
@@ -89,7 +95,7 @@ impl Gateway {
         self.gate(index)?.sharing()
     }
 
-    /// Returns the state of the permits that its first gate shares.
+    /// Returns the state of the permits that the first gate shares.
     pub(super) fn permits(&self) -> Option<PermitSharing> {
         self.gate(0)?.permit_sharing()
     }
@@ -110,7 +116,7 @@ impl Gateway {
             let settings = gateway.scenario.origins[index].settings(rate);
             gate.reload(&settings, None, true);
             let store = Some(&gateway.store_health);
-            let mut new_tasks = gate.begin_sharing(&settings, store, gateway.saved());
+            let mut new_tasks = gate.begin_sharing(&settings, store, gateway.save_time());
             assert!(
                 new_tasks.next().is_none(),
                 "the tasks of the gate run already"
@@ -118,8 +124,8 @@ impl Gateway {
         });
     }
 
-    /// Returns the current time by the gateway's clock, as the time of saving a file.
-    fn saved(&self) -> Moment {
+    /// Returns the present time by the gateway's clock, at which a file is saved.
+    fn save_time(&self) -> Moment {
         self.time.now()
     }
 
@@ -138,7 +144,7 @@ impl Gateway {
             ..zone.settings().clone()
         };
         let store_health = Some(Arc::clone(&self.store_health));
-        let zone = zone.retune(settings, Vec::new(), store_health, self.saved());
+        let zone = zone.retune(settings, Vec::new(), store_health, self.save_time());
         self.zones.borrow_mut()[index] = Box::leak(Box::new(zone));
     }
 

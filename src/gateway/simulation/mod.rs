@@ -4,17 +4,20 @@
 //! The rest is simulated:
 //!
 //! ```text
-//! scenario ── what a seed makes happen
+//! scenario ── what happens by a seed: settings, clients, faults
 //! │
 //! ├──▶ client ──▶ gateway (zones, gates, links, on a clock of its own) ──▶ network ──▶ store
 //! ├──▶ faults                                                                            │
-//! └──▶ invariants ◀── joins, departures, rejections ◀── what the scripts were asked ◀────┘
+//! └──▶ invariants ◀── joins, departures, rejections ◀── calls of scripts, and replies ◀───┘
 //! ```
 //!
 //! Everything runs on one thread in a [`World`](world::World), so the same seed gives the same
 //! steps. A seed that fails prints its last steps, and how to run it alone.
 //!
-//! A seed defines one scenario with zones, and another one with shared gates.
+//! A seed defines one scenario with zones, and another one with shared gates. `invariants` are the
+//! rules that must hold in each. `pools`, `key_permits` and `find` are simulations of their own: of
+//! permits that gateways share, of permits of keys, and of experiments that find the limits of an
+//! origin.
 //!
 //! Everyday runs use a few random seeds, long runs thousands: see `tests/testing/search.rs`.
 //! `DRIP_SEEDS=5000` runs that many seeds, `DRIP_SEED=42` a single one.
@@ -44,6 +47,5 @@ mod run;
 mod scenario;
 mod script_call;
 mod store;
-#[cfg(test)]
 mod tests;
 mod world;

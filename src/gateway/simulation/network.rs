@@ -32,16 +32,18 @@ pub(super) struct Network {
 /// The link between one gateway and the store.
 pub(super) struct Link {
     gateway: usize,
-    /// Minimum and maximum delay of a message.
+    /// Minimum delay of a message.
     least: Cell<Duration>,
+    /// Maximum delay of a message.
     most: Cell<Duration>,
     /// Percentage of messages that are lost at the first attempt.
     pub(super) loss: Cell<u64>,
     /// No message passes until this time.
     pub(super) blocked_until: Cell<Duration>,
     connections: RefCell<Vec<Weak<Connection>>>,
-    /// Time since which the gateway has been dialing, and time of the last dial's end.
+    /// Time since which the gateway has been dialing without a break.
     dials_since: Cell<Duration>,
+    /// Time at which the last dial ended.
     dialed_until: Cell<Duration>,
 }
 
@@ -49,8 +51,9 @@ pub(super) struct Link {
 struct Connection {
     network: Rc<Network>,
     link: Rc<Link>,
-    /// Begin of dialing, and time at which the connection was open.
+    /// Time at which dialing began.
     dialed: Duration,
+    /// Time at which the connection was open.
     opened: Duration,
     /// Times at which commands with unknown scripts were first sent, by their keys.
     ///
@@ -58,17 +61,20 @@ struct Connection {
     forgotten: RefCell<BTreeMap<Vec<u8>, Duration>>,
     /// Whether the gateway knows that the connection is broken.
     is_broken: Cell<bool>,
-    /// Arrival of the last message to the store, and of the last one from it.
+    /// Arrival of the last message to the store.
     arrives: Cell<Duration>,
+    /// Arrival of the last message from the store.
     returns: Cell<Duration>,
-    /// Senders for expected replies.
+    /// Senders for expected replies, by the number of the message.
     waiting: RefCell<BTreeMap<u64, oneshot::Sender<Replies>>>,
+    /// Number of messages sent so far.
     sent: Cell<u64>,
 }
 
 /// Index of the first key in the words of a script call.
 const KEY: usize = 3;
 
+/// Replies to the commands of one message.
 type Replies = RedisResult<Vec<RedisResult<Value>>>;
 
 /// Returns the address of the store, as written by the gateway with this number.
@@ -121,13 +127,14 @@ impl Network {
         if random.chance(link.loss.get()) {
             arrival += RETRANSMITTED;
         }
-        // Messages that would arrive during a partition are sent again afterwards.
+        // A message that would arrive during a partition is sent again afterwards.
         if arrival < link.blocked_until.get() {
             arrival = link.blocked_until.get() + random.millis(0..200);
         }
         arrival
     }
 
+    /// Opens a connection over a link.
     async fn connect(self: Rc<Self>, link: Rc<Link>) -> RedisResult<simulated::Connection> {
         let dial = Dial::begin(&self.world, &link);
         // The handshake takes a round trip.
@@ -176,6 +183,7 @@ impl<'a> Dial<'a> {
         Self { world, link }
     }
 
+    /// Returns the time since which the gateway has been dialing without a break.
     fn since(&self) -> Duration {
         self.link.dials_since.get()
     }
@@ -213,7 +221,7 @@ impl simulated::Network for Rc<Network> {
     }
 }
 
-/// Closes the connection when the gateway drops it.
+/// End of a connection at the gateway.
 struct ClientEnd(Rc<Connection>);
 
 impl simulated::Wire for ClientEnd {
@@ -237,20 +245,20 @@ impl Connection {
             return None;
         }
         let (sender, receiver) = oneshot::channel();
-        let nth = self.sent.get();
-        self.sent.set(nth + 1);
-        self.waiting.borrow_mut().insert(nth, sender);
+        let number = self.sent.get();
+        self.sent.set(number + 1);
+        self.waiting.borrow_mut().insert(number, sender);
         let commands: Vec<_> = commands.iter().map(words).collect();
-        let sent = self.sent(&commands);
+        let sent = self.waited_since(&commands);
         let world = Rc::clone(&self.network.world);
         let arrives = self.network.arrival(&self.link).max(self.arrives.get());
         self.arrives.set(arrives);
-        world.spawn(HostId::FIRST, self.carry(nth, commands, sent, arrives));
+        world.spawn(HostId::FIRST, self.deliver(number, commands, sent, arrives));
         Some(receiver)
     }
 
     /// Returns the time since which the gateway waits for the reply to commands that it sends now.
-    fn sent(&self, commands: &[Vec<Vec<u8>>]) -> Duration {
+    fn waited_since(&self, commands: &[Vec<Vec<u8>>]) -> Duration {
         let now = self.network.world.now();
         let mut forgotten = self.forgotten.borrow_mut();
         let keys = commands.iter().filter_map(|command| command.get(KEY));
@@ -260,33 +268,37 @@ impl Connection {
         before.or(waited).unwrap_or(now)
     }
 
-    async fn carry(
+    /// Delivers a message to the store at `arrives`, and its replies to the gateway.
+    async fn deliver(
         self: Rc<Self>,
-        nth: u64,
+        number: u64,
         commands: Vec<Vec<Vec<u8>>>,
         sent: Duration,
         arrives: Duration,
     ) {
         let (world, store) = (&self.network.world, &self.network.store);
-        let keys: Vec<_> = commands.iter().map(|it| it.get(KEY).cloned()).collect();
+        let keys = commands.iter();
+        let keys: Vec<_> = keys.map(|words| words.get(KEY).cloned()).collect();
         world.sleep_until(arrives).await;
         if store.state.get() == StoreState::Dead {
             return self.break_off();
         }
+        // Half of the messages in flight are lost when a connection breaks.
         if self.is_broken.get() && self.network.random.borrow_mut().chance(50) {
             return;
         }
         let Some(Served { replies, claim }) = store.serve(self.link.gateway, commands).await else {
             return self.break_off();
         };
-        for (key, _) in (keys.into_iter().zip(&replies)).filter(|(_, it)| it.is_unknown_script()) {
+        let unknown = keys.into_iter().zip(&replies);
+        for (key, _) in unknown.filter(|(_, reply)| reply.is_unknown_script()) {
             let mut forgotten = self.forgotten.borrow_mut();
             forgotten.extend(key.map(|key| (key, sent)));
         }
         let returns = self.network.arrival(&self.link).max(self.returns.get());
         self.returns.set(returns);
         world.sleep_until(returns).await;
-        let waiting = self.waiting.borrow_mut().remove(&nth);
+        let waiting = self.waiting.borrow_mut().remove(&number);
         if let Some(waiting) = waiting {
             // The gateway may have given up.
             if let Some(claim) = claim.filter(|_| !waiting.is_closed()) {
@@ -297,6 +309,7 @@ impl Connection {
         }
     }
 
+    /// Breaks the connection: no further reply arrives.
     fn break_off(&self) {
         self.is_broken.set(true);
         // A gateway that waits for a reply notices that the sender was dropped.

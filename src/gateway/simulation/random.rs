@@ -12,6 +12,7 @@ impl Random {
         Self(seed)
     }
 
+    /// Returns the next random number.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -52,12 +53,13 @@ impl Random {
         Duration::from_nanos(self.number(range.start * 1_000_000..range.end * 1_000_000))
     }
 
+    /// Returns true in `percent` of the calls.
     pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.number(0..100) < percent
     }
 
     /// Returns one of several values.
-    pub(super) fn pick<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.index(all.len())].clone()
+    pub(super) fn pick<T: Clone>(&mut self, values: &[T]) -> T {
+        values[self.index(values.len())].clone()
     }
 }

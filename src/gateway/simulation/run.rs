@@ -1,4 +1,6 @@
 //! Runs the scenario of a seed with zones and shared gates.
+//!
+//! The seed defines all random choices, so the same seed gives the same steps.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -29,9 +31,10 @@ pub(super) struct Outcome {
     pub(super) joins: u64,
     /// Number of requests that a lease decided at once.
     pub(super) leased: u64,
-    /// Counts of shared gates: departures in slots, departures alone, and checks.
+    /// Counts of shared gates.
     ///
-    /// The checks are those of fairness, and those of gates that back off.
+    /// Departures in slots, departures without the store, checks of fairness, and checks of gates
+    /// that back off.
     pub(super) at_gates: [u64; 4],
     /// Description of a failure with the last steps; `None` if nothing failed.
     pub(super) failure: Option<String>,
@@ -63,9 +66,10 @@ const fn kind(name: &'static str, new: fn(&mut Random) -> Scenario) -> Kind {
 pub(super) const ZONES: Kind = kind("zones", Scenario::new);
 pub(super) const GATES: Kind = kind("gates", Scenario::of_gates);
 pub(super) const BACKOFF: Kind = kind("backoff", Scenario::of_backoff);
-/// Zones and gates. Those of a gateway share its link to the store.
+/// Zones and gates, which share the link of their gateway to the store.
 pub(super) const BOTH: Kind = kind("both", Scenario::of_both);
 
+/// Runs the scenario of a seed.
 pub(super) fn run(kind: Kind, seed: u64, change: Change) -> Outcome {
     let mut random = Random::new(seed);
     let scenario = (kind.new)(&mut random);
@@ -79,14 +83,16 @@ pub(super) fn run(kind: Kind, seed: u64, change: Change) -> Outcome {
     Outcome { failure, ..outcome }
 }
 
-/// Runs a scenario. `change`: modification of each script before it runs.
+/// Runs a scenario whose scripts have this change.
 pub(super) fn run_scenario(scenario: Scenario, random: Random, change: Change) -> Outcome {
     let ran = run_with(scenario, random, change, |simulation, random| {
         let play = Rc::clone(&simulation).play(random);
         (simulation, play.boxed_local())
     });
-    let invariants = ran.known.map(|it| Rc::clone(&it.invariants));
-    let counts = invariants.map(|it| (it.joins(), it.leased(), it.gate_counts()));
+    let invariants = ran
+        .parts
+        .map(|simulation| Rc::clone(&simulation.invariants));
+    let counts = invariants.map(|counts| (counts.joins(), counts.leased(), counts.gate_counts()));
     let (joins, leased, at_gates) = counts.unwrap_or_default();
     Outcome {
         digest: ran.digest,
@@ -99,7 +105,9 @@ pub(super) fn run_scenario(scenario: Scenario, random: Random, change: Change) -
 
 /// Result of a completed simulation.
 pub(super) struct SimulationResult<T> {
-    pub(super) known: Option<T>,
+    /// First result of `play`, see [`run_with`].
+    pub(super) parts: Option<T>,
+    /// Number of steps, and their hash.
     pub(super) digest: (u64, u64),
     pub(super) failure: Option<String>,
 }
@@ -112,8 +120,8 @@ pub(super) fn run_with<T: 'static>(
     play: impl FnOnce(Rc<Simulation>, Random) -> (T, LocalBoxFuture<'static, ()>),
 ) -> SimulationResult<T> {
     let scenario = Rc::new(scenario);
-    let known = Rc::new(RefCell::new(None));
-    let (found, played) = (Rc::clone(&known), Rc::clone(&scenario));
+    let result = Rc::new(RefCell::new(None));
+    let (parts_and_guard, played) = (Rc::clone(&result), Rc::clone(&scenario));
     let world = World::run(|world| {
         let invariants = Invariants::new(world, &played);
         let store = Rc::new(StoreServer::new(world, &invariants, FakeRedis::new(change)));
@@ -128,8 +136,8 @@ pub(super) fn run_with<T: 'static>(
             gateways: RefCell::default(),
             is_over: Cell::default(),
         });
-        let (known, play) = play(simulation, random);
-        found.replace(Some((known, guard)));
+        let (parts, play) = play(simulation, random);
+        parts_and_guard.replace(Some((parts, guard)));
         play
     });
     let failure = world.failure().map(|failure| {
@@ -137,7 +145,7 @@ pub(super) fn run_with<T: 'static>(
         format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
     });
     SimulationResult {
-        known: known.take().map(|(known, _guard)| known),
+        parts: result.take().map(|(parts, _guard)| parts),
         digest: world.trace().digest(),
         failure,
     }
@@ -152,15 +160,16 @@ impl Simulation {
             let gateway = Gateway::start(&self.world, &self.scenario, number, *skew);
             self.gateways.borrow_mut().push(gateway);
         }
-        for (at, fault) in self.scenario.faults.clone() {
+        for (begin, fault) in self.scenario.faults.clone() {
             let simulation = Rc::clone(self);
             self.world.spawn(HostId::FIRST, async move {
-                simulation.world.sleep_until(at).await;
+                simulation.world.sleep_until(begin).await;
                 apply_fault(&simulation, fault).await;
             });
         }
     }
 
+    /// Plays the scenario, and waits until all requests are answered.
     async fn play(self: Rc<Self>, mut random: Random) {
         self.begin();
         for number in 0..self.scenario.clocks.len() {
@@ -178,7 +187,8 @@ impl Simulation {
                 .spawn(HostId::FIRST, Rc::clone(&self).watch_backoffs());
         }
         if !self.scenario.is_calm() {
-            self.world.spawn(HostId::FIRST, Rc::clone(&self).watch());
+            self.world
+                .spawn(HostId::FIRST, Rc::clone(&self).watch_outages());
         }
         self.world
             .sleep_until(self.scenario.lasts.max(self.scenario.healed()))
@@ -191,8 +201,8 @@ impl Simulation {
         self.expect_nothing_left().await;
     }
 
-    /// Records when gateways are alone, until the simulation is over.
-    async fn watch(self: Rc<Self>) {
+    /// Records when gateways decide without the store, until the simulation is over.
+    async fn watch_outages(self: Rc<Self>) {
         let mut alone = vec![false; self.gateways.borrow().len()];
         while !self.is_over.get() {
             for (number, gateway) in self.gateways.borrow().iter().enumerate() {
@@ -231,8 +241,9 @@ impl Simulation {
         } else {
             7
         };
-        let back = self.world.now().max(self.scenario.healed()) + Duration::from_secs(seconds);
-        self.world.sleep_until(back).await;
+        let recovered = self.world.now().max(self.scenario.healed());
+        let recovered = recovered + Duration::from_secs(seconds);
+        self.world.sleep_until(recovered).await;
         self.is_over.set(true);
         let gateways = self.gateways.borrow().clone();
         if self.scenario.crowd.shed.is_some() {
@@ -263,6 +274,7 @@ impl Simulation {
         self.invariants.remains(&left.join(", "));
     }
 
+    /// Sends requests to the zones of a gateway, until the scenario sends no more.
     async fn send_requests(self: Rc<Self>, gateway: usize, mut random: Random) {
         // A gateway accepts requests only after it has read its file.
         self.world.sleep(Duration::from_millis(1)).await;
@@ -274,7 +286,7 @@ impl Simulation {
             };
             for _ in 0..count {
                 let there = Rc::clone(&self.gateways.borrow()[gateway]);
-                let planned = self.visit(&mut random);
+                let planned = self.draw_visit(&mut random);
                 visit(&self.world, &self.invariants, &there, &planned);
             }
             self.world
@@ -283,7 +295,8 @@ impl Simulation {
         }
     }
 
-    fn visit(&self, random: &mut Random) -> Visit {
+    /// Draws a request.
+    fn draw_visit(&self, random: &mut Random) -> Visit {
         let any = random.index(self.scenario.zones.len());
         let hot = self.scenario.hot.filter(|_| random.chance(85));
         let zone = hot.unwrap_or(any);
@@ -294,7 +307,7 @@ impl Simulation {
         // Some clients leave during a call to the store.
         let soon = if random.chance(40) { 6 } else { 400 };
         let leaves_after = random.chance(leaves).then(|| random.millis(0..soon));
-        let then = if random.chance(given_back) {
+        let slot_use = if random.chance(given_back) {
             SlotUse::GivenBack
         } else if random.chance(refunded) {
             SlotUse::Refunded(random.millis(0..300))
@@ -309,7 +322,7 @@ impl Simulation {
             key,
             limit,
             leaves_after,
-            then,
+            slot_use,
         }
     }
 }

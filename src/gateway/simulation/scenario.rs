@@ -1,4 +1,7 @@
-//! The scenario of a seed: gateways, zones, traffic, and faults.
+//! The scenario of a seed: gateways, zones, origins with shared gates, traffic, and faults.
+//!
+//! A zone limits the rate of each key. A gate bounds the pace of all requests to an origin;
+//! gateways share its slots through the store. Most numbers are drawn at random.
 
 mod faults;
 mod origins;
@@ -23,8 +26,9 @@ pub(super) struct Crowd {
     pub(super) is_full: bool,
     /// Number of requests that arrive at each gateway at once at the beginning.
     pub(super) first: u64,
-    /// Percentage of arrivals that are bursts, and the maximum size of a burst.
+    /// Percentage of arrivals that are bursts.
     pub(super) bursts: u64,
+    /// Maximum size of a burst, in requests.
     pub(super) most: u64,
     /// Percentage of requests that cost more than one.
     pub(super) costly: u64,
@@ -45,21 +49,23 @@ pub(super) struct Shed {
 }
 
 impl Crowd {
-    /// Returns traffic for a gateway's share `rate`, in requests per second.
+    /// Draws the traffic of a gateway. `rate`: its share of the rates, in requests per second.
     fn new(random: &mut Random, rate: f64, is_full: bool) -> Self {
+        // Number of requests of the rate in this many tenths of a second.
         let in_tenths = |tenths: f64| ((rate * tenths / 10.0) as u64).clamp(4, 200);
-        let some = |random: &mut Random, percent: u64, most: u64| {
+        // A number up to `most` in `percent` of the scenarios, else 0.
+        let sometimes = |random: &mut Random, percent: u64, most: u64| {
             let number = random.number(1..most);
             if random.chance(percent) { number } else { 0 }
         };
         Self {
             is_full,
-            first: some(random, 60, in_tenths(10.0)),
-            bursts: some(random, 50, 40),
+            first: sometimes(random, 60, in_tenths(10.0)),
+            bursts: sometimes(random, 50, 40),
             most: random.number(2..in_tenths(2.0).min(60)),
-            costly: some(random, if is_full { 10 } else { 30 }, 60),
+            costly: sometimes(random, if is_full { 10 } else { 30 }, 60),
             takes: random.number(1..60),
-            hurried: some(random, 30, 60),
+            hurried: sometimes(random, 30, 60),
             shed: None,
         }
     }
@@ -84,13 +90,18 @@ pub(super) struct Scenario {
     pub(super) pause: Duration,
     /// Zone whose first key gets most of the requests, if any.
     pub(super) hot: Option<usize>,
-    /// Percentages of requests that leave early, return their slot, are refunded, and are settled.
+    /// Percentages of requests with a certain fate.
+    ///
+    /// Of zones: the client leaves early; the slot is returned; it is refunded; its cost is
+    /// settled. At gates: the client leaves early; the slot is returned; the origin fails; the cost
+    /// is settled.
     pub(super) moods: [u64; 4],
     /// Faults with their times.
     pub(super) faults: Vec<(Duration, Fault)>,
 }
 
 impl Scenario {
+    /// Generates a scenario with zones.
     pub(super) fn new(random: &mut Random) -> Self {
         let gateways = match random.number(0..10) {
             0 => 10,
@@ -104,7 +115,7 @@ impl Scenario {
         let moods = moods(random, 50);
         let hot = zones.iter().position(|zone| !zone.lease.is_zero());
         let hot = hot.filter(|_| random.chance(75));
-        // Number of requests, and their rate as a multiple of the sum of rates.
+        // Number of requests, and their rate in tenths of the sum of rates.
         let (requests, load) = (random.number(60..220), random.number(5..40));
         let requests = hot.map_or(requests, |_| 2 * requests);
         let rates: f64 = hot.map_or_else(
@@ -150,9 +161,9 @@ impl Scenario {
         if is_full && random.chance(80) {
             moods = [0; 4];
         }
-        let rates: f64 = origins.iter().map(|it| it.rate.per_second()).sum();
+        let rates: f64 = origins.iter().map(|origin| origin.rate.per_second()).sum();
         let crowd = Crowd::new(random, rates / gateways as f64, is_full);
-        // Number of requests, and their rate as a multiple of the sum of rates.
+        // Number of requests, and their rate in tenths of the sum of rates.
         let (requests, load) = (random.number(100..400), random.number(5..40));
         let lasts = requests as f64 / (rates * load as f64 / 10.0);
         let lasts = Duration::from_secs_f64(lasts.clamp(0.3, 1.5));
@@ -262,27 +273,28 @@ impl Scenario {
             .count()
     }
 
-    /// Returns the pause at a gateway after `many` requests have arrived at once.
-    pub(super) fn pause_after(&self, many: u64, random: &mut Random) -> Duration {
+    /// Returns the pause at a gateway after `count` requests have arrived at once.
+    pub(super) fn pause_after(&self, count: u64, random: &mut Random) -> Duration {
         let nanos = u64::try_from(self.pause.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(random.number(1..2 * nanos.max(1) * many + 1))
+        Duration::from_nanos(random.number(1..2 * nanos.max(1) * count + 1))
     }
 
     /// Returns the end of the last fault.
     pub(super) fn healed(&self) -> Duration {
-        let ends = self.faults.iter().map(|(at, fault)| *at + fault.lasts());
+        let ends = self.faults.iter();
+        let ends = ends.map(|(begin, fault)| *begin + fault.lasts());
         ends.max().unwrap_or_default()
     }
 
     /// Returns the maximum wait of an admitted request of a key.
     ///
-    /// `billed`: sum of the bills of the key, in requests.
+    /// `billed`: sum of the costs that were settled above the expected ones.
     pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
         let slots = u64::from(self.zones[zone].max_burst() + 1);
-        // A bill may move a request behind all others, to the end of the schedule.
+        // A higher final cost may move a request to the end of the schedule.
         let mut schedules = 1 + u64::from(billed);
         if self.moods.iter().any(|percent| *percent > 0) {
-            // Refunded slots do not count for requests behind them.
+            // A refunded slot does not shorten the wait of later requests.
             schedules += 1;
         }
         if !self.is_calm() {
@@ -306,7 +318,7 @@ impl Scenario {
 }
 
 /// Returns a zone and an origin with these fields, as a gateway reads them from its file.
-fn parsed(zone: &str, origin: &str) -> (config::Zone, config::Origin) {
+fn parse_file(zone: &str, origin: &str) -> (config::Zone, config::Origin) {
     let text = format!(
         "[redis]\nurl = \"redis://127.0.0.1\"\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n{zone}\
          [[routes]]\npath = \"/\"\norigin = \"a\"\n\
@@ -334,7 +346,7 @@ pub(super) fn delays(random: &mut Random) -> (Duration, Duration) {
     (least, spread)
 }
 
-/// Returns percentages of clients. Each is above zero in `likely` percent of the scenarios.
+/// Draws [`Scenario::moods`]. Each is above zero in `likely` percent of the scenarios.
 fn moods(random: &mut Random, likely: u64) -> [u64; 4] {
     [(); 4].map(|()| {
         let some = random.number(1..30);

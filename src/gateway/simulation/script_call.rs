@@ -1,4 +1,8 @@
 //! A call of a zone's script and its reply, parsed as `common.lua` and `bucket.lua` document them.
+//!
+//! The script keeps a bucket for each key. A leaky bucket has a schedule of *slots*, at which
+//! requests leave. A *join* takes a slot, a *refund* returns one, and a *forget* removes the
+//! slots after the last waiter.
 
 use super::redis::Reply;
 
@@ -6,7 +10,8 @@ use super::redis::Reply;
 #[derive(Debug)]
 pub(super) struct ScriptCall {
     /// Code of the operation.
-    asked: u8,
+    operation: u8,
+    /// Operations on keys, with their results.
     pub(super) entries: Vec<CallEntry>,
 }
 
@@ -16,17 +21,18 @@ pub(super) struct CallEntry {
     /// Name of the key in the store.
     pub(super) key: String,
     /// Number of operations.
-    pub(super) many: u32,
-    /// Cost of each.
+    pub(super) count: u32,
+    /// Cost of each operation.
     pub(super) cost: u32,
     /// First slot, of a refund.
     pub(super) first: u64,
     /// Number of operations that succeeded, always the first ones.
     pub(super) done: u32,
-    /// Of a join: next slot at the end of the schedule, and the free slots that were taken.
+    /// Of a join: next slot at the end of the schedule.
     pub(super) end: u64,
-    /// Number of requests in the bucket before that slot.
+    /// Of a join: number of requests in the bucket before that slot.
     pub(super) end_level: f64,
+    /// Of a join: free slots that were taken.
     pub(super) free: Vec<u64>,
 }
 
@@ -43,7 +49,7 @@ impl ScriptCall {
     pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Result<Option<Self>, String> {
         match (command, reply) {
             ([name, _, _, keys @ .., packed], Reply::Text(reply))
-                if name.starts_with(b"EVAL") && keys.iter().all(|key| has(key, b":zone")) =>
+                if name.starts_with(b"EVAL") && keys.iter().all(|key| has_part(key, b":zone")) =>
             {
                 let read = Self::read_packed(keys, Packed(packed), Packed(reply));
                 let read = read.ok_or("the call of a script cannot be read".to_owned());
@@ -53,46 +59,49 @@ impl ScriptCall {
         }
     }
 
-    fn read_packed(keys: &[Vec<u8>], mut asked: Packed, mut received: Packed) -> Option<Self> {
+    /// Parses the bytes of a call and of its reply; `None` if they have another format.
+    fn read_packed(keys: &[Vec<u8>], mut call_bytes: Packed, mut reply: Packed) -> Option<Self> {
         let mut call = Self {
-            asked: asked.byte()?,
+            operation: call_bytes.byte()?,
             entries: Vec::new(),
         };
-        // The time and the age of the gateway's rate; the rate; the time.
-        asked.double()?;
-        asked.double()?;
-        asked.text()?;
-        received.double()?;
+        // Of the call: the time; the time since which the file has its rate; the rate. Of the
+        // reply: the time.
+        call_bytes.double()?;
+        call_bytes.double()?;
+        call_bytes.text()?;
+        reply.double()?;
         for key in keys {
-            let entries = asked.short()?;
-            let state = received.byte()?;
+            let entries = call_bytes.short()?;
+            // 0: the store refuses the key. 1: the call's rate is in force. 2: another rate is.
+            let state = reply.byte()?;
             if state > 0 {
-                received.double()?;
+                reply.double()?;
             }
             if state == 2 {
-                received.text()?;
+                reply.text()?;
             }
             for _ in 0..entries {
                 let mut entry = CallEntry {
                     key: String::from_utf8_lossy(key).into_owned(),
-                    many: asked.long()?,
-                    cost: asked.long()?,
-                    first: asked.whole()?,
+                    count: call_bytes.long()?,
+                    cost: call_bytes.long()?,
+                    first: call_bytes.whole()?,
                     done: 0,
                     end: 0,
                     end_level: 0.0,
                     free: Vec::new(),
                 };
-                asked.double()?;
-                asked.double()?;
+                call_bytes.double()?;
+                call_bytes.double()?;
                 if state > 0 {
-                    entry.done = received.long()?;
+                    entry.done = reply.long()?;
                     if call.is_join() {
                         // Level with the first request, in requests and ticks.
-                        (0..2).try_for_each(|_| received.double().map(drop))?;
-                        entry.end_level = received.double()?;
-                        entry.end = received.whole()?;
-                        let free = (0..received.short()?).map(|_| received.whole());
+                        (0..2).try_for_each(|_| reply.double().map(drop))?;
+                        entry.end_level = reply.double()?;
+                        entry.end = reply.whole()?;
+                        let free = (0..reply.short()?).map(|_| reply.whole());
                         entry.free = free.collect::<Option<_>>()?;
                     }
                 }
@@ -103,32 +112,33 @@ impl ScriptCall {
     }
 
     pub(super) fn is_join(&self) -> bool {
-        self.asked == JOIN
+        self.operation == JOIN
     }
 
     pub(super) fn is_refund(&self) -> bool {
-        self.asked == REFUND
+        self.operation == REFUND
     }
 
-    /// Returns whether the call forgets slots.
+    /// Returns whether the call removes slots that no waiter has.
     pub(super) fn is_forget(&self) -> bool {
-        self.asked == FORGET
+        self.operation == FORGET
     }
 }
 
 impl CallEntry {
-    /// Returns whether its key is a leaky bucket, which has a schedule.
+    /// Returns whether the key is a leaky bucket, which has a schedule.
     pub(super) fn has_slots(&self) -> bool {
         self.key.contains("leaky_bucket")
     }
 
-    /// Returns the index of its zone, and the gateways' name of the key.
+    /// Returns the index of the zone, and the gateways' name of the key.
     pub(super) fn zone_and_key(&self) -> Option<(usize, &str)> {
         zone_and_key(&self.key)
     }
 }
 
-fn has(key: &[u8], part: &[u8]) -> bool {
+/// Returns whether the bytes of a key contain `part`.
+fn has_part(key: &[u8], part: &[u8]) -> bool {
     key.windows(part.len()).any(|window| window == part)
 }
 
@@ -140,7 +150,7 @@ pub(super) fn zone_and_key(name: &str) -> Option<(usize, &str)> {
     Some((zone.parse().ok()?, key))
 }
 
-/// Remaining bytes to parse, little-endian.
+/// Remaining bytes to parse, little-endian. A short has 2 bytes, a long 4.
 pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
 impl<'a> Packed<'a> {
@@ -166,6 +176,7 @@ impl<'a> Packed<'a> {
         self.take().map(f64::from_le_bytes)
     }
 
+    /// Reads a double that is a whole number.
     fn whole(&mut self) -> Option<u64> {
         self.double().map(|double| double as u64)
     }

@@ -12,6 +12,7 @@ use super::world::World;
 /// State of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreState {
+    /// The server answers.
     Works,
     /// The process does not run: connections are refused.
     Dead,
@@ -36,7 +37,7 @@ pub(super) struct StoreServer {
     pub(super) takes: Cell<Duration>,
     /// Time at which all commands that have arrived are done.
     busy_until: Cell<Duration>,
-    /// Error of its clock in microseconds. Positive values are ahead.
+    /// Error of the server's clock in microseconds. Positive values are ahead.
     ahead: Cell<i64>,
 }
 
@@ -69,14 +70,14 @@ impl StoreServer {
     /// Restores the data of a snapshot: later writes are lost.
     pub(super) fn restore(&self, snapshot: Snapshot) {
         self.redis.borrow_mut().restore(snapshot);
-        self.redis.borrow().begin_anew();
+        self.redis.borrow().change_replication_id();
         self.invariants.store_forgot();
     }
 
     /// Starts without data.
     pub(super) fn start_empty(&self) {
         self.flush();
-        self.redis.borrow().begin_anew();
+        self.redis.borrow().change_replication_id();
     }
 
     /// Deletes all data.
@@ -85,18 +86,18 @@ impl StoreServer {
         self.invariants.store_forgot();
     }
 
-    /// Returns the names of its keys.
+    /// Returns the names of the server's keys.
     pub(super) fn names(&self) -> Vec<String> {
         self.redis.borrow().names(self.now())
     }
 
-    /// Returns its clock, in microseconds since the Unix epoch.
+    /// Returns the time of the server's clock, in microseconds since the Unix epoch.
     pub(super) fn now(&self) -> u64 {
         let now = (EPOCH + self.world.now()).as_nanos() / 1000;
         now.saturating_add_signed(self.ahead.get())
     }
 
-    /// Runs commands of a gateway that arrive now, one after another, behind all earlier ones.
+    /// Runs commands of a gateway that arrive now, one after another, after all earlier ones.
     ///
     /// Returns `None` if the server dies before.
     pub async fn serve(&self, gateway: usize, commands: Vec<Vec<Vec<u8>>>) -> Option<Served> {

@@ -1,4 +1,7 @@
 //! Tests of zones and shared gates with random faults.
+//!
+//! A seed defines all random choices of a run. The invariants must hold in each run, and a script
+//! with a fault must break one.
 
 use std::time::Duration;
 
@@ -10,7 +13,7 @@ use super::redis::Change;
 use super::run::{BACKOFF, BOTH, GATES, Kind, Outcome, ZONES, run, run_scenario};
 use super::scenario::{Crowd, Fault, OriginPlan, Scenario, ZonePlan};
 
-/// Maximum number of seeds until a broken script is detected.
+/// Maximum number of seeds that are tried until one finds a broken script.
 const SEEDS_OF_BREAKS: u64 = 100;
 
 /// Runs all seeds on all processors.
@@ -25,10 +28,10 @@ pub(super) fn search<T: Send>(
     let outcomes = on_all_processors(&seeds, run);
     let failures: Vec<_> = outcomes.iter().filter_map(failure).collect();
     if let Some(first) = failures.first() {
-        let each = failures.iter().filter_map(|failure| failure.lines().next());
-        let each = each.collect::<Vec<_>>().join("\n");
+        let lines = failures.iter().filter_map(|failure| failure.lines().next());
+        let lines = lines.collect::<Vec<_>>().join("\n");
         let (failed, count) = (failures.len(), seeds.len());
-        panic!("{first}\n{failed} of {count} seeds have failed:\n{each}");
+        panic!("{first}\n{failed} of {count} seeds have failed:\n{lines}");
     }
     outcomes
 }
@@ -40,10 +43,10 @@ pub(super) fn everyday_seeds(seeds: &Seeds, is_short: impl Fn(u64) -> bool) -> V
     if seeds.is_single() || is_long_run() {
         return seeds.range().collect();
     }
-    let all = (seeds.range().start..).filter(|seed| is_short(*seed));
-    let some: Vec<_> = all.zip(seeds.range()).map(|(seed, _)| seed).collect();
-    println!("Of these and the next ones: {some:?}.");
-    some
+    let short = (seeds.range().start..).filter(|seed| is_short(*seed));
+    let chosen: Vec<_> = short.take(seeds.range().count()).collect();
+    println!("Seeds: {chosen:?}.");
+    chosen
 }
 
 /// Runs each case, on all processors.
@@ -54,12 +57,13 @@ pub(super) fn on_all_processors<C: Copy + Sync, T: Send>(
     let run = &run;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        let some = |first: usize| {
+        // Each thread runs every n-th case.
+        let run_from = |first: usize| {
             let own = cases.iter().skip(first).step_by(threads);
             own.map(|case| run(*case)).collect::<Vec<_>>()
         };
         let threads: Vec<_> = (0..threads)
-            .map(|first| scope.spawn(move || some(first)))
+            .map(|first| scope.spawn(move || run_from(first)))
             .collect();
         let outcomes = threads
             .into_iter()
@@ -68,7 +72,8 @@ pub(super) fn on_all_processors<C: Copy + Sync, T: Send>(
     })
 }
 
-fn expect(outcome: &Outcome) {
+/// Panics if the outcome is a failure.
+fn expect_success(outcome: &Outcome) {
     if let Some(failure) = &outcome.failure {
         panic!("{failure}");
     }
@@ -127,7 +132,7 @@ struct Sums {
 
 /// Runs the seeds. Returns their sums if there are enough seeds for bounds on the sums.
 fn run_seeds(seeds: &Seeds, is_short: fn(u64) -> bool, kind: Kind) -> Option<Sums> {
-    let run = |seed| run(kind, seed, str::to_owned);
+    let run = |seed| run(kind, seed, Change::NONE);
     let chosen = everyday_seeds(seeds, is_short);
     let outcomes = search(chosen, run, |outcome| outcome.failure.as_deref());
     let mut sums = Sums::default();
@@ -149,7 +154,7 @@ fn the_same_seed_gives_the_same_steps() {
     let mut steps = 0;
     for seed in seeds.range() {
         for kind in [ZONES, GATES] {
-            let [one, other] = [(); 2].map(|()| run(kind, seed, str::to_owned).digest);
+            let [one, other] = [(); 2].map(|()| run(kind, seed, Change::NONE).digest);
             assert_eq!(one, other, "seed {seed}");
             // A few seeds end after a few steps.
             assert!(one.0 > 0, "seed {seed}");
@@ -159,121 +164,63 @@ fn the_same_seed_gives_the_same_steps() {
     assert!(!seeds.are_many() || steps > seeds.count() * 200, "{steps}");
 }
 
-/// Panics unless a seed detects the broken script.
+/// Checks that the simulation finds each change that breaks a script.
 ///
-/// The known `seed` is tried first. Others are tried in case the simulation has changed since.
-pub(super) fn expect_found(what: &str, seed: u64, is_found: impl Fn(u64) -> bool) {
-    let seeds = std::iter::once(seed).chain(0..SEEDS_OF_BREAKS);
-    let found = { seeds }.find(|seed| is_found(*seed));
-    println!("{what}: found by seed {found:?}, known {seed}");
-    assert!(found.is_some(), "{what}");
+/// `breaks` has a change a line: effect | seed that finds it | code | wrong code. Without wrong
+/// code, the code is deleted. `\n` stands for a line break. Other seeds are tried in case the
+/// simulation has changed since.
+pub(super) fn expect_all_found(breaks: &str, is_found: impl Fn(u64, Change) -> bool) {
+    for line in breaks.trim().lines() {
+        let mut columns = line.split(" | ");
+        let mut column = || columns.next().unwrap_or_default();
+        let (effect, known) = (column(), column());
+        let [right, wrong] = [column(), column()].map(|code| &*code.replace("\\n", "\n").leak());
+        let known: u64 = known.parse().expect("a seed");
+        let mut seeds = std::iter::once(known).chain(0..SEEDS_OF_BREAKS);
+        let found = seeds.find(|seed| is_found(*seed, Change { right, wrong }));
+        println!("{effect}: found by seed {found:?}, known {known}");
+        assert!(found.is_some(), "{effect}");
+    }
 }
 
-/// Returns a script with one change.
-pub(super) fn broken(code: &str, right: &str, wrong: &str) -> String {
-    code.replace(right, wrong)
-}
+/// Changes that break the script of zones, as in [`expect_all_found`].
+const BROKEN_ZONES: &str = r#"
+the slot before the returned one is returned, too | 25 | given, next_place = true, place | given, next_place = true, place - 1
+a free slot stays free when it is taken | 44 | pack("<d", take_free(1)) | pack("<d", free[1])
+a bucket leaks twice as fast | 17 | muldiv(max(now - at, 0) | muldiv(2 * max(now - at, 0)
+a fixed window does not count | 35 | count + accepted * cost, true | count, true
+a log forgets too early | 2 | oldest + rate.period > now | oldest + rate.period / 3 > now
+keys expire too early | 17 | floor(micros / 1000) + 2 | floor(micros / 9000) + 2
+"#;
 
-/// Each of these changes breaks a script, and the simulation must detect it.
+/// Changes that break the script of grids, as in [`expect_all_found`].
+const BROKEN_GRIDS: &str = r"
+a slot is granted again | 19 | next_index = new + 1 | next_index = new
+a free slot stays free when it is granted | 13 | taken[at] = true | taken[at] = false
+weights do not count | 26 | weights[class[1]] / all_weights * of_class | 1 / #living / #own.classes
+each gateway takes the next slot, whoever has the turn | 29 | turn, turn + stride | turn, turn + 1
+the waiters at a silent gateway count | 13 | now - gateway.heard >= SILENT | false
+a gateway that is gone counts forever | 31 | now - gateway.heard < GONE | true
+slots that nobody wanted are lost | 2 | 50000, 15000 | 50000, -60000
+a key counts at each gateway where it waits | 1 | weight * PARTS / gateways | weight * PARTS
+other gateways do not hear that one of their keys waits here | 1 | post(other, name, after)
+a key that waits no longer counts | 1 | #others / 3 + (weight > 0 and 1 or 0) | #others / 3 + 1
+keys of a silent gateway count | 4 | forgets = forgets or gateway.keys > 0
+backing off changes nothing | 41 | 1 / (part * part_taken) | 1 / part
+";
+
 #[test]
 fn a_broken_script_is_found() {
-    let breaks: [(&str, u64, Change); 6] = [
-        ("the place before the last is given back, too", 25, |code| {
-            broken(
-                code,
-                "given, next_place = true, place",
-                "given, next_place = true, place - 1",
-            )
-        }),
-        ("a free place stays free when it is taken", 44, |code| {
-            broken(code, "pack(\"<d\", take_free(1))", "pack(\"<d\", free[1])")
-        }),
-        ("a bucket leaks twice as fast", 17, |code| {
-            broken(
-                code,
-                "muldiv(max(now - at, 0), ",
-                "muldiv(2 * max(now - at, 0), ",
-            )
-        }),
-        ("a fixed window does not count", 35, |code| {
-            broken(code, "count + accepted * cost, true", "count, true")
-        }),
-        ("a log forgets too early", 2, |code| {
-            broken(
-                code,
-                "oldest + rate.period > now",
-                "oldest + rate.period / 3 > now",
-            )
-        }),
-        ("keys expire too early", 17, |code| {
-            broken(code, "floor(micros / 1000) + 2", "floor(micros / 9000) + 2")
-        }),
-    ];
-    for (what, seed, change) in breaks {
-        expect_found(what, seed, |seed| {
-            run(ZONES, seed, change).failure.is_some()
-        });
-    }
+    expect_all_found(BROKEN_ZONES, |seed, change| {
+        run(ZONES, seed, change).failure.is_some()
+    });
 }
 
-/// Each of these changes breaks the script of grids, and the simulation must detect it.
 #[test]
 fn a_broken_grid_is_found() {
-    let breaks: [(&str, u64, Change); 12] = [
-        ("a slot is granted again", 19, |code| {
-            broken(code, "next_index = new + 1", "next_index = new")
-        }),
-        ("a free slot stays free when it is granted", 13, |code| {
-            broken(code, "taken[at] = true", "taken[at] = false")
-        }),
-        ("weights do not count", 26, |code| {
-            broken(
-                code,
-                "weights[class[1]] / all_weights * of_class",
-                "1 / #living / #own.classes",
-            )
-        }),
-        ("all take the next slot, whose turn it may be", 29, |code| {
-            broken(code, "turn, turn + stride", "turn, turn + 1")
-        }),
-        (
-            "what waited at a gateway that is silent counts",
-            13,
-            |code| broken(code, "now - gateway.heard >= SILENT", "false"),
-        ),
-        ("a gateway that is gone counts for ever", 31, |code| {
-            broken(code, "now - gateway.heard < GONE", "true")
-        }),
-        ("what nobody wanted is lost", 2, |code| {
-            broken(code, "50000, 15000", "50000, -60000")
-        }),
-        ("a key counts at each gateway where it waits", 1, |code| {
-            broken(code, "weight * PARTS / gateways", "weight * PARTS")
-        }),
-        (
-            "others do not hear that a key of theirs waits here",
-            1,
-            |code| broken(code, "post(other, name, after)", ""),
-        ),
-        ("a key that waits no longer counts", 1, |code| {
-            broken(
-                code,
-                "#others / 3 + (weight > 0 and 1 or 0)",
-                "#others / 3 + 1",
-            )
-        }),
-        ("keys of a gateway that is silent count", 4, |code| {
-            broken(code, "forgets = forgets or gateway.keys > 0", "")
-        }),
-        ("backing off changes nothing", 41, |code| {
-            broken(code, "1 / (part * part_taken)", "1 / part")
-        }),
-    ];
-    for (what, seed, change) in breaks {
-        expect_found(what, seed, |seed| {
-            run(GATES, seed, change).failure.is_some()
-        });
-    }
+    expect_all_found(BROKEN_GRIDS, |seed, change| {
+        run(GATES, seed, change).failure.is_some()
+    });
 }
 
 /// Returns a scenario of one gateway with one key in one zone, and these faults.
@@ -292,12 +239,12 @@ fn one_gateway(faults: Vec<(Duration, Fault)>) -> Scenario {
 
 /// Requests that arrive while earlier ones wait for the store are not decided before them.
 #[test]
-fn when_the_store_is_lost_all_fall_back_in_the_order_in_which_they_came() {
+fn when_the_store_is_lost_requests_are_decided_in_the_order_of_arrival() {
     let lasts = Duration::from_millis(300);
     for seed in 0..10 {
-        let at = Duration::from_millis(200 + seed);
-        let scenario = one_gateway(vec![(at, Fault::Island { lasts })]);
-        expect(&run_scenario(scenario, Random::new(seed), str::to_owned));
+        let begin = Duration::from_millis(200 + seed);
+        let scenario = one_gateway(vec![(begin, Fault::Island { lasts })]);
+        expect_success(&run_scenario(scenario, Random::new(seed), Change::NONE));
     }
 }
 
@@ -317,28 +264,28 @@ fn a_late_claim_lets_no_request_overtake_another() {
         ..Crowd::default()
     };
     let lasts = Duration::from_millis(40);
-    let all: Vec<u64> = (0..20).collect();
-    for seed in some_of(&all, 1) {
-        let at = Duration::from_millis(350 + seed);
+    let seeds: Vec<u64> = (0..20).collect();
+    for seed in some_of(&seeds, 1) {
+        let begin = Duration::from_millis(350 + seed);
         let scenario = Scenario {
             origins: vec![origin.clone()],
             crowd,
-            ..one_gateway(vec![(at, Fault::Partition { gateway: 0, lasts })])
+            ..one_gateway(vec![(begin, Fault::Partition { gateway: 0, lasts })])
         };
-        expect(&run_scenario(scenario, Random::new(seed), str::to_owned));
+        expect_success(&run_scenario(scenario, Random::new(seed), Change::NONE));
     }
 }
 
 /// Seeds that have failed in longer runs pass. Only long runs include those that take seconds.
 #[test]
 fn seeds_that_have_failed_keep_the_invariants() {
-    expect(&run(ZONES, 4461, str::to_owned));
+    expect_success(&run(ZONES, 4461, Change::NONE));
     for seed in some_of(&[4289, 3361, 271], 1) {
-        expect(&run(BOTH, seed, str::to_owned));
+        expect_success(&run(BOTH, seed, Change::NONE));
     }
     if is_long_run() {
         for (kind, seed) in [(BOTH, 1977), (BOTH, 2968), (BACKOFF, 3556)] {
-            expect(&run(kind, seed, str::to_owned));
+            expect_success(&run(kind, seed, Change::NONE));
         }
     }
 }

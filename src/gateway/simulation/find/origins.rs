@@ -1,11 +1,14 @@
 //! Simulated origins of seven kinds, each with its true capacity.
+//!
+//! The capacity is the highest rate that keeps the objective, such as p95<400ms: at least 95 % of
+//! responses take less than 400 ms.
 
 use crate::simulation::random::Random;
 
 /// A response of a simulated origin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
-    /// Time until its head in seconds. The response ends with the head.
+    /// Time until the head in seconds. The response ends with the head.
     pub took: f64,
     pub status: u16,
 }
@@ -47,9 +50,9 @@ impl Servers {
     /// `end` returns the end of the request from its begin.
     fn serve(&mut self, at: f64, end: impl FnOnce(f64) -> f64) -> f64 {
         let first = (self.0.iter_mut()).min_by(|one, other| one.total_cmp(other));
-        let free = first.expect("a server");
-        *free = end(free.max(at));
-        *free
+        let free_at = first.expect("a server");
+        *free_at = end(free_at.max(at));
+        *free_at
     }
 }
 
@@ -60,10 +63,13 @@ pub(super) const TO: &str = "400r/s";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub name: &'static str,
+    /// Makes an origin of this kind.
     pub make: fn(&mut Random) -> Box<dyn Origin>,
     pub objective: &'static str,
+    /// Lower bound of the search.
     pub from: &'static str,
-    /// Highest rate that keeps the objective in long runs: see `truths_are_those_of_long_runs`.
+    /// Highest rate that keeps the objective in long runs: see
+    /// `the_known_capacities_are_those_of_long_runs`.
     pub truth: f64,
 }
 
@@ -83,6 +89,7 @@ const fn kind(
     }
 }
 
+/// All kinds: name, origin, objective, lower bound, and true capacity in requests a second.
 pub(super) const KINDS: [Kind; 7] = [
     kind(
         "M/M/4",
@@ -152,7 +159,7 @@ struct Queue {
     servers: Servers,
     /// Mean time of a request at a server, in seconds.
     mean: f64,
-    /// Time that each request takes before it queues.
+    /// Time that each request takes before it queues, in seconds.
     before: f64,
 }
 
@@ -220,6 +227,7 @@ impl Origin for Pauses {
         let (mut work, phase) = (exponential(random, 0.02), self.phase);
         let end = self.workers.serve(at, |mut now| {
             loop {
+                // Seconds since the last pause began.
                 let into = (now + phase).rem_euclid(10.0);
                 if into < 0.3 {
                     now += 0.3 - into + 1e-9;

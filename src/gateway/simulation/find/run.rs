@@ -1,4 +1,7 @@
 //! Runs the experiment of `find` on a simulated origin.
+//!
+//! An experiment raises the level of an origin, its rate or its number of permits (requests at
+//! once), until the objective, such as p95<400ms, is no longer kept.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -46,23 +49,24 @@ impl Arrivals {
         }
     }
 
-    /// Removes the request that leaves at `now`, and returns its wait; `None` if none waits.
+    /// Removes the request that leaves at `now`, and returns its wait in seconds; `None`: none
+    /// waits.
     pub fn take(&mut self, now: f64) -> Option<f64> {
         while self.next <= now {
             self.waiting.push_back(self.next);
             self.next += exponential(&mut self.random, 1.0 / self.rate);
         }
         self.most_waiting = self.most_waiting.max(self.waiting.len());
-        let came = self.waiting.pop_front();
+        let arrived = self.waiting.pop_front();
         self.has_been_empty |= self.waiting.is_empty();
-        came.map(|came| now - came)
+        arrived.map(|arrived| now - arrived)
     }
 }
 
 impl Demand {
     fn take(&mut self, now: f64) -> Option<f64> {
         match self {
-            Self::Endless => Some(0.31),
+            Self::Endless => Some(ENDLESS_WAIT),
             Self::Arrivals(arrivals) => arrivals.take(now),
         }
     }
@@ -76,6 +80,8 @@ impl Demand {
     }
 }
 
+/// Wait of each request of an endless demand, in seconds.
+const ENDLESS_WAIT: f64 = 0.31;
 /// Interval between calls of the experiment, in seconds.
 const TICK: f64 = 0.1;
 
@@ -86,7 +92,7 @@ const MAX_RUN: f64 = 20_000.0;
 #[derive(Debug)]
 pub(super) struct Run {
     pub report: FindReport,
-    /// Levels that were set, each with its second.
+    /// Levels that were set, each with the time in seconds.
     pub levels: Vec<(f64, Levels)>,
     pub seconds: f64,
 }
@@ -96,25 +102,25 @@ type Pending = Reverse<(u64, u64, u16)>;
 
 /// Runs an experiment to its end.
 pub(super) fn run(
-    mut it: Experiment,
+    mut experiment: Experiment,
     origin: &mut dyn Origin,
     demand: &mut Demand,
     random: &mut Random,
 ) -> Run {
     let mut pending: BinaryHeap<Pending> = BinaryHeap::new();
-    let mut levels = vec![(0.0, it.levels())];
+    let mut levels = vec![(0.0, experiment.levels())];
     let (mut now, mut next_tick, mut next_departure) = (0.0_f64, TICK, 0.0_f64);
     let mut seen = Observed::default();
     let mut last_wait = None;
-    // Levels change only in a tick.
-    let mut set = it.levels();
-    while !it.is_over() && now < MAX_RUN {
+    // Levels in force. They change only in a tick.
+    let mut set = experiment.levels();
+    while !experiment.is_over() && now < MAX_RUN {
         let has_permit = set
             .permits
             .is_none_or(|permits| pending.len() < permits as usize);
         let next_answer = pending
             .peek()
-            .map_or(f64::MAX, |Reverse((at, ..))| seconds(*at));
+            .map_or(f64::MAX, |Reverse((arrival, ..))| seconds(*arrival));
         let departs = if has_permit {
             next_departure.max(now)
         } else {
@@ -122,10 +128,10 @@ pub(super) fn run(
         };
         now = departs.min(next_tick).min(next_answer);
         if next_answer <= now {
-            if let Some(Reverse((at, sent, status))) = pending.pop() {
-                let took = Duration::from_nanos(at - sent);
-                it.record(Moment::from_nanos(sent), AnswerEvent::Head { took, status });
-                it.record(
+            if let Some(Reverse((arrival, sent, status))) = pending.pop() {
+                let took = Duration::from_nanos(arrival - sent);
+                experiment.record(Moment::from_nanos(sent), AnswerEvent::Head { took, status });
+                experiment.record(
                     Moment::from_nanos(sent),
                     AnswerEvent::Whole { took, status },
                 );
@@ -146,16 +152,16 @@ pub(super) fn run(
             next_tick += TICK;
             seen.has_waited = demand.has_waited();
             seen.wait = last_wait.take();
-            it.tick(&seen, Moment::from_nanos(nanos(now)));
+            experiment.tick(&seen, Moment::from_nanos(nanos(now)));
             seen.in_flight = u32::try_from(pending.len()).unwrap_or(u32::MAX);
-            set = it.levels();
+            set = experiment.levels();
             if levels.last().is_none_or(|(_, last)| *last != set) {
                 levels.push((now, set));
             }
         }
     }
     Run {
-        report: it.report(Moment::from_nanos(nanos(now))),
+        report: experiment.report(Moment::from_nanos(nanos(now))),
         levels,
         seconds: now,
     }

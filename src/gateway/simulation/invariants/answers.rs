@@ -1,4 +1,7 @@
 //! Invariant: every join is answered.
+//!
+//! A *join* is a request that asks a zone for a slot of its key. The answer is an admission or a
+//! rejection. A method with the name of an event, such as `joined`, records the event.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -13,6 +16,7 @@ use crate::simulation::world::HostId;
 /// Invariant: every join is answered exactly once, and in time.
 pub(super) struct Answers {
     scenario: Rc<Scenario>,
+    /// Requests without an answer, by number.
     waiting: BTreeMap<u64, Request>,
     /// Costs billed to each zone and key, in requests.
     billed: HashMap<(usize, &'static str), u32>,
@@ -62,6 +66,7 @@ impl Answers {
         waiting.try_for_each(|request| self.check_one(request, now))
     }
 
+    /// Checks that a request has not waited too long.
     fn check_one(&self, request: &Request, now: Duration) -> Checked {
         let (waited, most) = (now.saturating_sub(request.since), self.longest(request));
         if waited <= most {
@@ -76,7 +81,7 @@ impl Answers {
     /// Returns the maximum time until a request is answered.
     fn longest(&self, request: &Request) -> Duration {
         let zone = &self.scenario.zones[request.zone];
-        // tokio's timers have whole milliseconds.
+        // Time until the store or the fallback decides. tokio's timers have whole milliseconds.
         let decided = self.scenario.timeout + Duration::from_millis(2);
         if !zone.algorithm.queues() {
             return decided;

@@ -1,4 +1,8 @@
 //! Invariant: the store's charges match the use.
+//!
+//! The store charges the cost of an admitted request to its key. A *lease* is the slots of a busy
+//! key that a gateway takes ahead. A method with the name of an event, such as `departed`, records
+//! the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,9 +15,9 @@ use crate::simulation::script_call::ScriptCall;
 
 /// Invariant: the store charged exactly what was used.
 ///
-/// It is checked at the end, if nothing has failed. It is not checked with mixed costs: a request
-/// may take the slot of one that costs more, and the rest is lost. Slots of leases may expire: then
-/// less is used than was charged, but never more.
+/// Checked at the end, if no fault happened and all requests of a zone cost the same: otherwise a
+/// request may take the slots of one that costs more, and the rest is lost. Slots of leases may
+/// expire: then less is used than was charged, but never more.
 pub(super) struct Books {
     scenario: Rc<Scenario>,
     /// Charges in the store that were not refunded, by zone.
@@ -42,7 +46,7 @@ impl Books {
                 *charged += i64::from(entry.done) * cost;
             } else if call.is_refund() {
                 // Counted whether or not the refund succeeded.
-                *charged -= i64::from(entry.many) * cost;
+                *charged -= i64::from(entry.count) * cost;
             }
         }
     }
@@ -63,8 +67,8 @@ impl Books {
             return Ok(());
         }
         for (zone, plan) in self.scenario.zones.iter().enumerate() {
-            let of = |book: &BTreeMap<usize, i64>| book.get(&zone).copied().unwrap_or(0);
-            let (charged, used) = (of(&self.charged), of(&self.used));
+            let sum = |book: &BTreeMap<usize, i64>| book.get(&zone).copied().unwrap_or(0);
+            let (charged, used) = (sum(&self.charged), sum(&self.used));
             let is_lost = charged > used && plan.leases_may_expire();
             if charged != used && !is_lost && !plan.has_mixed_costs() {
                 let name = &plan.name;

@@ -1,4 +1,7 @@
 //! Invariants: conditions that must hold after each step of the simulation, for any seed.
+//!
+//! A method with the name of an event, such as `departed`, records the event. Each file has one
+//! condition on zones; `gates` has those on gates.
 
 mod answers;
 mod books;
@@ -48,9 +51,10 @@ pub(super) struct Request {
     since: Duration,
 }
 
-/// All invariants. Each returns an error if it does not hold.
+/// All invariants.
 pub(super) struct Invariants {
     world: Rc<World>,
+    /// Number of the next request of a zone.
     next: Cell<u64>,
     /// Number of requests that a lease decided.
     leased: Cell<u64>,
@@ -163,6 +167,7 @@ impl Invariants {
         None
     }
 
+    /// Records a command for keys of zones that the store has run.
     fn store_ran_for_zones(&self, command: &[Vec<u8>], reply: &Reply) {
         if let [name, keys @ ..] = command
             && name == b"UNLINK"
@@ -240,7 +245,7 @@ impl Invariants {
         self.check(self.schedule_slots.borrow().check());
     }
 
-    /// Fails because something was not forgotten.
+    /// Fails because something was not forgotten in the end.
     pub(super) fn remains(&self, what: &str) {
         self.check(Err(format!("{what} long after all is over")));
     }
@@ -279,19 +284,19 @@ impl Invariants {
         self.next.get() + self.gates.borrow().count
     }
 
-    /// Returns the counts of shared gates: departures in slots, departures alone, and checks.
-    ///
-    /// The checks are those of fairness, and those of gates that back off.
+    /// Returns the counts of shared gates, as in [`Outcome`](super::run::Outcome).
     pub(super) fn gate_counts(&self) -> [u64; 4] {
         self.gates.borrow().counts()
     }
 
+    /// Fails the simulation if a condition does not hold.
     fn check(&self, checked: Checked) {
         if let Err(wrong) = checked {
             self.world.fail(format_args!("{wrong}"));
         }
     }
 
+    /// Adds a step of a request to the trace.
     fn note(&self, request: &Request, what: std::fmt::Arguments<'_>) {
         let (id, gateway) = (request.id, request.gateway);
         let (zone, key) = (request.zone, request.key);

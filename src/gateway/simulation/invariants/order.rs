@@ -1,4 +1,8 @@
 //! Invariant: first come, first served in a zone.
+//!
+//! A zone limits the rate of each key. `delay` is a setting of the route: how full the bucket of a
+//! key is before requests wait. A method with the name of an event, such as `departed`, records the
+//! event.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,7 +17,7 @@ use crate::zone::{Charge, Grant};
 /// Invariant: first come, first served at a gateway, per key and `delay`.
 pub(super) struct Order {
     scenario: Rc<Scenario>,
-    /// Last departed request, by host, zone, key and `delay`.
+    /// Host and number of the last departed request, by gateway, zone, key and `delay`.
     last: HashMap<(usize, usize, &'static str, u32), (HostId, u64)>,
 }
 
@@ -26,14 +30,15 @@ impl Order {
     }
 
     pub(super) fn departed(&mut self, request: &Request, grant: &Grant) -> Checked {
-        // If requests pass while the store is out, none waits behind another.
+        // A request with `nodelay` does not wait.
         let Delay::Above(delay) = request.limit.delay else {
             return Ok(());
         };
         let queues = self.scenario.zones[request.zone].algorithm.queues();
-        // A script that is flushed while batches are under way is sent again, behind later ones.
+        // A batch whose script was flushed is sent again, after later batches.
         let mut faults = self.scenario.faults.iter();
         let is_flushed = faults.any(|(_, fault)| matches!(fault, Fault::Flush));
+        // While the store is out and requests pass, no request waits for another one.
         if !queues || is_flushed || grant.charge == Charge::Nothing {
             return Ok(());
         }

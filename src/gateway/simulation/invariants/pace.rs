@@ -1,4 +1,8 @@
 //! Invariant: the limit holds over all gateways.
+//!
+//! A zone limits the rate of each key, by the store or, while a gateway is *alone*, by the gateway.
+//! A window is any span of time: the limit bounds the departures in it. A method with the name of
+//! an event, such as `departed`, records the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,6 +21,7 @@ use crate::zone::Charge;
 /// together, and decisions of a gateway that is alone for each gateway.
 pub(super) struct Pace {
     scenario: Rc<Scenario>,
+    /// Departures in their order, by stream.
     departures: BTreeMap<Stream, Vec<Departure>>,
     /// Tokens that the store took back, with their times, by zone and key.
     tokens_back: BTreeMap<(usize, &'static str), Vec<(Duration, u32)>>,
@@ -28,14 +33,16 @@ pub(super) struct Pace {
     jumped: Duration,
 }
 
-/// A zone and a key, and the gateway if it was alone.
+/// Index of a zone, and a key; and the gateway, if it decided without the store.
 type Stream = (usize, &'static str, Option<usize>);
 
+/// Departure of a request.
 struct Departure {
+    /// Number of the request.
     id: u64,
     at: Duration,
     cost: u32,
-    /// Number of requests refunded of it, with the time.
+    /// Time and amount of a refund of its cost.
     given_back: Option<(Duration, u32)>,
 }
 
@@ -76,10 +83,8 @@ impl Pace {
     }
 
     pub(super) fn is_back(&mut self, gateway: usize, now: Duration) {
-        let own = self
-            .alone
-            .iter_mut()
-            .filter(|(other, ..)| *other == gateway);
+        let periods = self.alone.iter_mut();
+        let own = periods.filter(|(other, ..)| *other == gateway);
         own.for_each(|(.., end)| *end = (*end).min(now));
     }
 
@@ -105,8 +110,8 @@ impl Pace {
 
     pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>, now: Duration) {
         let kept = cost.map_or(0, Cost::get);
-        let all = self.departures.values_mut().flatten();
-        for departure in all.filter(|it| it.id == request.id) {
+        let departures = self.departures.values_mut().flatten();
+        for departure in departures.filter(|departure| departure.id == request.id) {
             let less = departure.cost.saturating_sub(kept);
             departure.given_back = Some((now, less));
         }
@@ -127,10 +132,10 @@ impl Pace {
                 continue;
             }
             // Tokens refunded before the window cannot be used in it.
-            let since = first.at.saturating_sub(self.settling());
-            let within = given_back.iter().filter(|(at, _)| *at >= since);
+            let since = first.at.saturating_sub(self.refund_delay());
+            let within = given_back.iter().filter(|(time, _)| *time >= since);
             let more: u32 = within.map(|(_, cost)| cost).sum();
-            let most = self.most(stream, first.at, last.at) + f64::from(more);
+            let most = self.max_departures(stream, first.at, last.at) + f64::from(more);
             if f64::from(sum) > most {
                 let (_, key, _) = stream;
                 let span = last.at.saturating_sub(first.at);
@@ -159,11 +164,13 @@ impl Pace {
                 .unwrap_or_default();
         }
         let departures = self.departures[&stream].iter();
-        departures.filter_map(|it| it.given_back).collect()
+        departures
+            .filter_map(|departure| departure.given_back)
+            .collect()
     }
 
     /// Returns the maximum time until a refund reaches the store.
-    fn settling(&self) -> Duration {
+    fn refund_delay(&self) -> Duration {
         if self.scenario.is_calm() {
             8 * self.scenario.delay.1
         } else {
@@ -172,13 +179,13 @@ impl Pace {
     }
 
     /// Returns the maximum number of departures between two times.
-    fn most(&self, stream: Stream, from: Duration, to: Duration) -> f64 {
+    fn max_departures(&self, stream: Stream, from: Duration, to: Duration) -> f64 {
         let (index, key, gateway) = stream;
         let zone = &self.scenario.zones[index];
-        let span = (to.saturating_sub(from) + self.error() + self.jumped).as_secs_f64();
+        let span = (to.saturating_sub(from) + self.clock_error() + self.jumped).as_secs_f64();
         let rate = self.scenario.fastest(index, key);
         let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
-        // Data lost by the store are forgiven once, and requests admitted alone each time.
+        // After each loss of data and each time alone, a new schedule begins.
         let waits = self.scenario.longest_wait(index, key, 0) + self.scenario.timeout;
         let touches = |began: Duration, ended: Duration| {
             began <= to + self.scenario.timeout && ended.saturating_add(waits) >= from
@@ -200,20 +207,20 @@ impl Pace {
             times *= cost;
         }
         let alone = if zone.algorithm.has_windows() {
-            self.most_once(stream, span)
+            self.max_of_one_schedule(stream, span)
         } else {
             rate.per_second() * span + burst + cost
         };
         let most = if gateway.is_some() {
             alone * times
         } else {
-            self.most_once(stream, span) * times
+            self.max_of_one_schedule(stream, span) * times
         };
         most + 1e-6
     }
 
     /// Returns the maximum number of departures within a span in seconds, by a single schedule.
-    fn most_once(&self, (index, key, _): Stream, span: f64) -> f64 {
+    fn max_of_one_schedule(&self, (index, key, _): Stream, span: f64) -> f64 {
         let zone = &self.scenario.zones[index];
         let by_rate = self.scenario.fastest(index, key).per_second() * span;
         let (cost, burst) = (f64::from(zone.max_cost()), f64::from(zone.max_burst()));
@@ -248,7 +255,7 @@ impl Pace {
     }
 
     /// Returns by how much the distance of two departures may fall short, due to clock errors.
-    fn error(&self) -> Duration {
+    fn clock_error(&self) -> Duration {
         let (least, most) = self.scenario.delay;
         let spread = if self.scenario.is_calm() {
             most.saturating_sub(least)
@@ -288,7 +295,7 @@ impl Pace {
         }
         let rate: Rate = self.scenario.fastest(index, key);
         let gap = other.at.saturating_sub(one.at);
-        if gap + self.error() < rate.interval() {
+        if gap + self.clock_error() < rate.interval() {
             return Err(format!("requests of {key} depart {gap:?} apart, at {rate}"));
         }
         Ok(())

@@ -1,4 +1,8 @@
 //! Invariant: each slot of a schedule is used once.
+//!
+//! The leaky bucket of a key has a schedule of *slots*, at which its requests leave. A *lease* is
+//! slots of a busy key that a gateway takes ahead. A method with the name of an event, such as
+//! `departed`, records the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,6 +25,7 @@ pub(super) struct ScheduleSlots {
     taken: BTreeMap<String, BTreeMap<u64, Taken>>,
     /// Requests that departed in a slot, by zone, key and slot.
     used: BTreeMap<(usize, &'static str, u64), u64>,
+    /// Whether the store has lost data.
     has_forgotten: bool,
 }
 
@@ -87,8 +92,8 @@ impl ScheduleSlots {
             return Ok(());
         }
         for slot in charge.slot()..charge.slot() + u64::from(charge.cost().get()) {
-            let seat = (request.zone, request.key, slot);
-            if let Some(other) = self.used.insert(seat, request.id) {
+            let used = (request.zone, request.key, slot);
+            if let Some(other) = self.used.insert(used, request.id) {
                 let id = request.id;
                 return Err(format!(
                     "requests {other} and {id} depart at the same place {slot}"
@@ -101,7 +106,7 @@ impl ScheduleSlots {
     /// Checks the unused slots at the end.
     pub(super) fn check(&self) -> Checked {
         let [.., settled] = self.scenario.moods;
-        // Waiters may pay the bill of another request with their slots.
+        // If a request costs more in the end, slots of waiters may pay for it.
         if !self.scenario.is_calm() || settled > 0 {
             return Ok(());
         }
@@ -116,13 +121,13 @@ impl ScheduleSlots {
             }
             let rate = plan.rate_of(key).per_second();
             let keys = plan.keys.iter().filter(|known| **known == key);
-            let unused = taken.iter().filter(|(slot, it)| {
-                let mut seats = keys.clone().map(|key| (zone, *key, **slot));
-                !it.is_returned && seats.all(|seat| !self.used.contains_key(&seat))
+            let unused = taken.iter().filter(|(slot, taken)| {
+                let mut slots = keys.clone().map(|key| (zone, *key, **slot));
+                !taken.is_returned && slots.all(|slot| !self.used.contains_key(&slot))
             });
-            for (slot, it) in unused {
-                let due = it.at + Duration::from_secs_f64(it.level.max(0.0) / rate);
-                let over = it.at + looked_for(plan.lease);
+            for (slot, taken) in unused {
+                let due = taken.at + Duration::from_secs_f64(taken.level.max(0.0) / rate);
+                let over = taken.at + return_delay(plan.lease);
                 if plan.lease.is_zero() || due > over {
                     return Err(format!(
                         "place {slot} of {name} was not used and not given back"
@@ -145,14 +150,15 @@ impl ScheduleSlots {
 }
 
 /// Returns the time after a grant at which the gateway returns an unused slot.
-fn looked_for(lease: Duration) -> Duration {
+fn return_delay(lease: Duration) -> Duration {
     // The gateway checks every eighth of the lease, and tokio's timers have whole milliseconds.
     lease + (lease / 8).max(Duration::from_millis(1)) + Duration::from_millis(2)
 }
 
+/// Records the slots that a join has taken.
 fn take(taken: &mut BTreeMap<u64, Taken>, entry: &CallEntry, now: Duration) -> Checked {
-    let behind = u64::from(entry.done) - entry.free.len() as u64;
-    let end = entry.end..entry.end + behind * u64::from(entry.cost);
+    let at_end = u64::from(entry.done) - entry.free.len() as u64;
+    let end = entry.end..entry.end + at_end * u64::from(entry.cost);
     for slot in entry.free.iter().copied().chain(end) {
         // Slots are one request apart, including the free ones before the end.
         let level = entry.end_level + slot as f64 - entry.end as f64;

@@ -1,4 +1,7 @@
 //! Invariant: gateways share the schedule again after an outage.
+//!
+//! A gateway that cannot reach the store admits requests *alone*, by a schedule of its own. A
+//! method with the name of an event, such as `departed`, records the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,7 +14,7 @@ use crate::zone::Charge;
 /// Invariant: after an outage, requests admitted alone get slots of the shared schedule.
 ///
 /// A key notices the store's return when the first of these requests is due. Requests that are due
-/// before the store has replied leave in addition.
+/// before the store has replied still leave without it.
 pub(super) struct Sharing {
     scenario: Rc<Scenario>,
     /// Gateways that have reached the store again.

@@ -1,4 +1,6 @@
 //! A simulated gateway that shares the permits of a key.
+//!
+//! A permit is the right to run one request of the key. The store lends permits to gateways.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,7 +14,7 @@ pub(super) struct Gateway {
     pub(super) id: [u8; 8],
     permits: KeyPermits,
     /// Maximum number of running requests of the key.
-    most: NonZeroU32,
+    maximum: NonZeroU32,
     /// Number of the last call.
     number: u64,
     /// Ends of the running requests.
@@ -20,7 +22,7 @@ pub(super) struct Gateway {
     /// Times since which requests wait, the oldest first.
     pub(super) waiting: Vec<Moment>,
     /// The gateway is stopped until this time.
-    pub(super) stands_until: Moment,
+    pub(super) stopped_until: Moment,
     /// The gateway is split from the store until this time.
     pub(super) split_until: Moment,
     /// Calls in flight, with their arrivals.
@@ -30,15 +32,15 @@ pub(super) struct Gateway {
 }
 
 impl Gateway {
-    pub(super) fn new(id: u64, most: NonZeroU32) -> Self {
+    pub(super) fn new(id: u64, maximum: NonZeroU32) -> Self {
         Self {
             id: id.to_le_bytes(),
-            permits: KeyPermits::new(most),
-            most,
+            permits: KeyPermits::new(maximum),
+            maximum,
             number: 0,
             running: Vec::new(),
             waiting: Vec::new(),
-            stands_until: Moment::default(),
+            stopped_until: Moment::default(),
             split_until: Moment::default(),
             to_store: Vec::new(),
             from_store: Vec::new(),
@@ -50,18 +52,20 @@ impl Gateway {
         self.permits.is_settled(now) && self.running.is_empty() && self.waiting.is_empty()
     }
 
+    /// Returns the present demand for permits.
     fn needs(&self) -> KeyPermitNeeds {
         KeyPermitNeeds {
             running: self.running.len(),
             waiting: self.waiting.len(),
             coming: 0,
-            maximum: self.most,
+            maximum: self.maximum,
         }
     }
 
     /// Processes replies, ends and starts requests, and calls the store.
     ///
-    /// Returns the ends of the requests that it started.
+    /// `kept`: duration for which the store keeps permits of a gateway that does not call.
+    /// `longest`: upper bound of a request's duration. Returns the ends of the started requests.
     pub(super) fn step(
         &mut self,
         now: Moment,
@@ -69,22 +73,24 @@ impl Gateway {
         longest: Duration,
         random: &mut Random,
     ) -> Vec<Moment> {
-        let arrived: Vec<_> = self
+        let arrived = self
             .from_store
-            .extract_if(.., |(at, ..)| *at <= now)
-            .collect();
+            .extract_if(.., |(arrival, ..)| *arrival <= now);
+        let arrived: Vec<_> = arrived.collect();
         for (_, number, reply) in arrived {
             match reply {
                 Some(reply) => self.permits.answer(number, reply),
                 None => self.permits.fail(number),
             }
         }
-        while let Some(at) = self.running.iter().position(|end| *end <= now) {
-            self.running.swap_remove(at);
+        while let Some(ended) = self.running.iter().position(|end| *end <= now) {
+            self.running.swap_remove(ended);
             self.permits.freed(self.running.len());
         }
         let mut started = Vec::new();
-        while !self.waiting.is_empty() && self.permits.is_free(self.most, self.running.len(), now) {
+        while !self.waiting.is_empty()
+            && self.permits.is_free(self.maximum, self.running.len(), now)
+        {
             self.waiting.remove(0);
             let longest = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
             let ends = now + random.micros(1000..longest);
@@ -93,12 +99,13 @@ impl Gateway {
         }
         while let Some(call) = self.permits.call(self.needs(), self.number + 1, kept, now) {
             self.number += 1;
-            self.carry(call, now, random);
+            self.send(call, now, random);
         }
         started
     }
 
-    fn carry(&mut self, call: KeyPermitsCall, now: Moment, random: &mut Random) {
+    /// Sends a call to the store. Some calls fail, or arrive late.
+    fn send(&mut self, call: KeyPermitsCall, now: Moment, random: &mut Random) {
         let timeout = Duration::from_millis(200);
         let is_split = now < self.split_until;
         if is_split || random.chance(1) {

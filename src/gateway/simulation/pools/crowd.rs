@@ -1,4 +1,7 @@
 //! Simulated clients of an origin with shared permits: they join, wait or leave.
+//!
+//! A permit is the right to run one request at the origin. Gateways share the permits through the
+//! store.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -25,7 +28,7 @@ impl Pool {
             let (pool, random_there) = (Rc::clone(&self), random.fork());
             let (ends, ended) = oneshot::channel::<()>();
             world.spawn(there.host, async move {
-                pool.request(gateway, random_there).await;
+                pool.send_request(gateway, random_there).await;
                 drop(ends);
             });
             // The request is done, or its gateway has died.
@@ -37,7 +40,8 @@ impl Pool {
         }
     }
 
-    async fn request(self: &Rc<Self>, gateway: usize, mut random: Random) {
+    /// Sends one request, and stays until it ends.
+    async fn send_request(self: &Rc<Self>, gateway: usize, mut random: Random) {
         let world = &self.simulation.world;
         let there = self.gateway(gateway);
         let Some(gate) = there.gate(0) else {
@@ -46,7 +50,7 @@ impl Pool {
         let leaves = random
             .chance(self.plan.leave)
             .then(|| random.millis(0..2000));
-        let takes = self.takes(&mut random);
+        let takes = self.draw_duration(&mut random);
         let limits = WaitLimits {
             queue_timeout: Duration::from_mins(60),
             hold: Duration::ZERO,
@@ -59,10 +63,10 @@ impl Pool {
             Ok(Admission::Waiting(waiting)) => {
                 let (waits, since) = (self.origin.waits(gateway), world.now());
                 let pacer = Pacer::here();
-                let turn = within_patience(world, waiting.wait(limits, &pacer), leaves).await;
+                let permit = within_patience(world, waiting.wait(limits, &pacer), leaves).await;
                 drop(waits);
                 self.note_wait(gateway, world.now().checked_sub(since).unwrap());
-                match turn {
+                match permit {
                     Some(Ok(permit)) => permit,
                     None | Some(Err(_)) => return,
                 }
@@ -76,7 +80,10 @@ impl Pool {
         if !permit.may_start() {
             return;
         }
-        if there.permits().is_some_and(|it| it.alone.is_some()) {
+        if there
+            .permits()
+            .is_some_and(|permits| permits.alone.is_some())
+        {
             self.origin.may_exceed();
         }
         self.origin.starts(gateway, takes);
@@ -84,7 +91,8 @@ impl Pool {
         drop(permit);
     }
 
-    fn takes(&self, random: &mut Random) -> Duration {
+    /// Draws the time of a request at the origin.
+    fn draw_duration(&self, random: &mut Random) -> Duration {
         if random.chance(self.plan.long) {
             let orphan = u64::try_from(self.orphan().as_millis()).unwrap_or(1);
             // The time to connect counts too.

@@ -7,15 +7,16 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::run::Pool;
+use crate::simulation::scenario::Fault;
 
 /// Interval between samples.
-const LOOKS: Duration = Duration::from_millis(2);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(2);
 /// Length of a span whose use is checked. Requests must wait all the time.
 const CHECKED_SPAN: Duration = Duration::from_secs(2);
 /// Time after a fault in which nothing is checked.
 ///
 /// Leases end, the store learns the holders, and other gateways are informed of a new one.
-const RECOVERS: Duration = Duration::from_secs(6);
+const RECOVERY: Duration = Duration::from_secs(6);
 /// Longest time for which a gateway with short requests keeps a permit, at simulated delays.
 const MAX_TURN: Duration = Duration::from_millis(400);
 
@@ -23,19 +24,19 @@ const MAX_TURN: Duration = Duration::from_millis(400);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Use {
     used: f64,
-    free: f64,
+    usable: f64,
 }
 
 impl Use {
-    fn add(&mut self, used: usize, free: usize) {
-        self.used += used.min(free) as f64;
-        self.free += free as f64;
+    fn add(&mut self, used: usize, usable: usize) {
+        self.used += used.min(usable) as f64;
+        self.usable += usable as f64;
     }
 
     /// Returns the used share; 1 if no permit was usable.
     pub(super) fn part(self) -> f64 {
-        if self.free > 0.0 {
-            self.used / self.free
+        if self.usable > 0.0 {
+            self.used / self.usable
         } else {
             1.0
         }
@@ -53,17 +54,21 @@ pub(super) struct UseTotals {
 
 impl Pool {
     /// Returns whether nothing fails at this time, or has failed shortly before.
-    fn is_quiet(&self, at: Duration) -> bool {
+    fn is_quiet(&self, time: Duration) -> bool {
         // At first the store must learn the holders.
-        let has_begun = at >= Duration::from_millis(3500);
+        let has_begun = time >= Duration::from_millis(3500);
         let mut faults = self.simulation.scenario.faults.iter();
-        has_begun && !faults.any(|(from, it)| (*from..*from + it.lasts() + RECOVERS).contains(&at))
+        let is_near = |(begin, fault): &(Duration, Fault)| {
+            (*begin..*begin + fault.lasts() + RECOVERY).contains(&time)
+        };
+        has_begun && !faults.any(is_near)
     }
 
     /// Returns the number of permits that are not withheld, as last reported to a gateway.
     fn available_permits(&self) -> usize {
         let gateways = self.simulation.gateways.borrow();
-        let received = gateways.iter().filter_map(|it| it.permits()?.pool);
+        let received = gateways.iter();
+        let received = received.filter_map(|gateway| gateway.permits()?.pool);
         let withheld = received.map(|pool| pool.withheld).max();
         self.origin
             .most
@@ -113,7 +118,7 @@ impl Pool {
         let (mut span, mut since) = (Use::default(), world.now());
         let mut quiet_since = since;
         while world.now() < self.simulation.scenario.lasts {
-            world.sleep(LOOKS).await;
+            world.sleep(SAMPLE_INTERVAL).await;
             let now = world.now();
             // While all permits are withheld, no request can start.
             if !self.is_quiet(now) || self.available_permits() == 0 {
@@ -123,11 +128,11 @@ impl Pool {
                 (span, since) = (Use::default(), now);
                 continue;
             }
-            let (used, free) = (self.origin.used(), self.available_permits());
+            let (used, usable) = (self.origin.used(), self.available_permits());
             let mut all = self.checked.all.get();
-            all.add(used, free);
+            all.add(used, usable);
             self.checked.all.set(all);
-            span.add(used, free);
+            span.add(used, usable);
             if now >= since + CHECKED_SPAN {
                 self.judge_span(span.part());
                 (span, since) = (Use::default(), now);
@@ -143,13 +148,14 @@ impl Pool {
         }
     }
 
+    /// Fails if too few permits were used in a span.
     fn judge_span(&self, part: f64) {
         self.checked.spans.set(self.checked.spans.get() + 1);
         let world = &self.simulation.world;
-        world.note(format_args!("{part:.3} of the places are used"));
+        world.note(format_args!("{part:.3} of the permits are used"));
         if part < self.least_use() {
             world.fail(format_args!(
-                "requests wait, and only {part:.3} of the places are used"
+                "requests wait, and only {part:.3} of the permits are used"
             ));
         }
     }

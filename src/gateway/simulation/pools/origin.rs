@@ -1,4 +1,7 @@
 //! A simulated origin that counts its simultaneous requests and checks the invariants.
+//!
+//! A permit is the right to run one request at the origin. Gateways share the permits through the
+//! store.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,17 +14,18 @@ use crate::simulation::world::World;
 /// Maximum time until a lower maximum is in force at all gateways.
 ///
 /// Running requests may take longer.
-const SPREADS: Duration = Duration::from_millis(2500);
+const RETUNE_TIME: Duration = Duration::from_millis(2500);
 
 /// An origin that fails the simulation if it gets too many requests at once.
 pub(super) struct CountingOrigin {
     world: Rc<World>,
     /// Ends of the requests at the origin.
     ends: RefCell<Vec<Duration>>,
-    /// The maximum, and the time until which another one may have been in force.
+    /// Maximum number of requests, as in the files.
     pub(super) most: Cell<usize>,
     /// Earlier maxima, each with the time until which it may be in force.
     before: RefCell<Vec<(Duration, usize)>>,
+    /// Time for which permits of a vanished gateway are withheld.
     orphan: Duration,
     /// Whether the maximum must hold exactly.
     is_exact: Cell<bool>,
@@ -29,6 +33,7 @@ pub(super) struct CountingOrigin {
     connecting: RefCell<BTreeMap<u64, Since>>,
     /// Requests that wait at gateways.
     waits: RefCell<BTreeMap<u64, Since>>,
+    /// Number of the next entry in `connecting` or `waits`.
     next: Cell<u64>,
     /// Number of requests started so far.
     pub(super) started: Cell<u64>,
@@ -58,13 +63,13 @@ impl CountingOrigin {
 
     /// Records another maximum in all files.
     pub(super) fn retuned(&self, most: usize) {
-        let until = self.world.now() + SPREADS + self.orphan;
+        let until = self.world.now() + RETUNE_TIME + self.orphan;
         let before = self.most.replace(most);
         let both = [(until, before), (until, most)];
         self.before.borrow_mut().extend(both);
     }
 
-    /// Records that a gateway uses permits without asking from now on.
+    /// Records that a gateway uses permits without the store from now on.
     ///
     /// The maximum may be exceeded then.
     pub(super) fn may_exceed(&self) {
@@ -130,6 +135,7 @@ impl CountingOrigin {
         Listed { list, id }
     }
 
+    /// Returns the number of requests that wait at gateways.
     pub(super) fn waiting(&self) -> usize {
         self.waits.borrow().len()
     }
@@ -138,12 +144,12 @@ impl CountingOrigin {
     pub(super) fn longest_without_start(&self, since: Duration) -> Option<(usize, Duration)> {
         let (now, last) = (self.world.now(), self.last_start.borrow());
         let waits = self.waits.borrow();
-        let each = waits.values().map(|(gateway, waits_since)| {
+        let idle = waits.values().map(|(gateway, waits_since)| {
             let last = last.get(gateway).copied().unwrap_or_default();
             let from = last.max(*waits_since).max(since);
             (*gateway, now.saturating_sub(from))
         });
-        each.max_by_key(|(_, waits)| *waits)
+        idle.max_by_key(|(_, waits)| *waits)
     }
 }
 

@@ -1,4 +1,7 @@
 //! The scenarios of gateways that share the permits of an origin.
+//!
+//! A permit is the right to run one request at the origin. Gateways share the permits through the
+//! store.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -14,8 +17,9 @@ use crate::simulation::scenario::{Fault, OriginPlan, Scenario, clocks, delays};
 pub(super) struct PoolPlan {
     /// Number of clients of each gateway. A client sends again after a pause.
     pub(super) clients: Vec<u64>,
-    /// Time of requests at the origin in ms, and the percentage that takes up to `orphan`.
+    /// Minimum and maximum time of requests at the origin, in ms.
     pub(super) takes: (u64, u64),
+    /// Percentage of requests that take up to `orphan`.
     pub(super) long: u64,
     /// Maximum pause of a client before its next request in ms; 0: no pause.
     pub(super) rests: u64,
@@ -39,6 +43,7 @@ pub(super) fn origin(most: usize, orphan: Duration, is_closed: bool) -> OriginPl
 }
 
 impl PoolPlan {
+    /// Generates a scenario, and the use of the permits in it.
     pub(super) fn new(random: &mut Random) -> (Scenario, Self) {
         let gateways = match random.number(0..10) {
             0 => 8,
@@ -65,23 +70,24 @@ impl PoolPlan {
             gateways: u32::try_from(gateways).ok(),
             ..origin(most, orphan, random.chance(75))
         };
-        let some = |random: &mut Random, percent: u64| {
+        // A percentage up to 20 in `percent` of the scenarios, else 0.
+        let sometimes = |random: &mut Random, percent: u64| {
             let is_some = random.chance(percent);
             if is_some { random.number(1..20) } else { 0 }
         };
         let plan = Self {
             clients,
             takes: random.pick(&[(1, 20), (20, 100), (50, 400), (200, 2000)]),
-            long: if calm { 0 } else { some(random, 40) },
+            long: if calm { 0 } else { sometimes(random, 40) },
             rests: random.pick(&[0, 0, 50, 1000]),
-            leave: some(random, 30),
+            leave: sometimes(random, 30),
             longest: None,
         };
         let faults = if calm { 0 } else { random.number(1..6) };
         let millis = u64::try_from(lasts.as_millis()).unwrap_or(1);
         let faults = (0..faults).map(|_| {
-            let at = random.millis(500..millis);
-            (at, fault(random, clocks.len()))
+            let begin = random.millis(500..millis);
+            (begin, draw_fault(random, clocks.len()))
         });
         let scenario = Scenario {
             faults: faults.collect(),
@@ -96,7 +102,8 @@ impl PoolPlan {
     }
 }
 
-fn fault(random: &mut Random, gateways: usize) -> Fault {
+/// Draws a fault.
+fn draw_fault(random: &mut Random, gateways: usize) -> Fault {
     let gateway = random.index(gateways);
     let lasts = random.millis(1..4000);
     let most = 1 + random.index(20);

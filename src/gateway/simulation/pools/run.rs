@@ -1,4 +1,7 @@
 //! Runs the scenario of a seed with shared permits.
+//!
+//! A permit is the right to run one request at the origin. Gateways share the permits through the
+//! store.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,6 +22,7 @@ use crate::simulation::world::HostId;
 /// Result of a seed.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
+    /// Number of steps, and their hash.
     pub(super) digest: (u64, u64),
     /// Number of requests that were at the origin.
     pub(super) started: u64,
@@ -38,9 +42,11 @@ pub(super) struct Pool {
     pub(super) plan: PoolPlan,
     pub(super) origin: CountingOrigin,
     pub(super) checked: UseTotals,
+    /// Longest wait at each gateway.
     waits: RefCell<Vec<Duration>>,
 }
 
+/// Runs the scenario of a seed.
 pub(super) fn run(seed: u64, change: Change) -> Outcome {
     let mut random = Random::new(seed);
     let (scenario, plan) = PoolPlan::new(&mut random);
@@ -53,7 +59,7 @@ pub(super) fn run(seed: u64, change: Change) -> Outcome {
     Outcome { failure, ..outcome }
 }
 
-/// Runs a plan. `change`: modification of each script before it runs.
+/// Runs a plan whose scripts have this change.
 pub(super) fn run_plan(
     scenario: Scenario,
     plan: PoolPlan,
@@ -71,7 +77,7 @@ pub(super) fn run_plan(
         });
         (Rc::clone(&pool), pool.play(random).boxed_local())
     });
-    let pool = ran.known.as_ref();
+    let pool = ran.parts.as_ref();
     let failure = ran.failure.map(|failure| {
         let plan = pool.map(|pool| &pool.plan);
         format!("{failure}\n{plan:?}")
@@ -95,12 +101,13 @@ impl Pool {
         self.simulation.scenario.origins[0].orphan
     }
 
+    /// Plays the scenario, and waits until all requests are answered.
     async fn play(self: Rc<Self>, mut random: Random) {
         let (world, scenario) = (&self.simulation.world, &self.simulation.scenario);
-        for (at, fault) in scenario.faults.clone() {
+        for (begin, fault) in scenario.faults.clone() {
             let pool = Rc::clone(&self);
             world.spawn(HostId::FIRST, async move {
-                pool.simulation.world.sleep_until(at).await;
+                pool.simulation.world.sleep_until(begin).await;
                 if let Fault::RetuneAll { most } = fault {
                     pool.origin.retuned(most);
                 }
@@ -113,12 +120,12 @@ impl Pool {
         world.sleep_until(healed).await;
         // All waiters are admitted once withheld permits are free.
         let takes = self.orphan().max(Duration::from_millis(self.plan.takes.1));
-        let late = healed + self.orphan() * 2 + Duration::from_secs(10);
+        let deadline = healed + self.orphan() * 2 + Duration::from_secs(10);
         let clients: u64 = self.plan.clients.iter().sum();
-        let late = late + takes * u32::try_from(clients).unwrap_or(1);
+        let deadline = deadline + takes * u32::try_from(clients).unwrap_or(1);
         while self.origin.waiting() > 0 {
             world.sleep(Duration::from_millis(50)).await;
-            if world.now() > late {
+            if world.now() > deadline {
                 let waiting = self.origin.waiting();
                 return world.fail(format_args!("{waiting} requests wait for ever"));
             }
@@ -127,6 +134,7 @@ impl Pool {
         self.expect_nothing_left().await;
     }
 
+    /// Records a wait. Fails if it was longer than the plan allows.
     pub(super) fn note_wait(&self, gateway: usize, waited: Duration) {
         let world = &self.simulation.world;
         // At first the store must learn the holders.
@@ -147,9 +155,9 @@ impl Pool {
         let gateways = self.simulation.gateways.borrow().clone();
         for gateway in &gateways {
             let sharing = gateway.permits();
-            let pool = sharing.as_ref().and_then(|it| it.pool);
-            let is_whole = pool.is_some_and(|it| it.withheld == 0 && it.in_use == 0);
-            if !is_whole || sharing.is_some_and(|it| it.is_out) {
+            let pool = sharing.as_ref().and_then(|sharing| sharing.pool);
+            let is_whole = pool.is_some_and(|pool| pool.withheld == 0 && pool.in_use == 0);
+            if !is_whole || sharing.is_some_and(|sharing| sharing.is_out) {
                 let number = gateway.number;
                 return world.fail(format_args!("gateway {number} has {pool:?} after all"));
             }

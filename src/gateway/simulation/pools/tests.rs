@@ -1,4 +1,7 @@
-//! Tests of shared permits of an origin, with random faults.
+//! Tests of permits of an origin that gateways share (a pool), with random faults.
+//!
+//! A permit is the right to run one request at the origin. A seed defines the random numbers of a
+//! run.
 
 use std::time::Duration;
 
@@ -10,7 +13,7 @@ use crate::simulation::clock::Skew;
 use crate::simulation::random::Random;
 use crate::simulation::redis::Change;
 use crate::simulation::scenario::Scenario;
-use crate::simulation::tests::{broken, everyday_seeds, expect_found, on_all_processors, search};
+use crate::simulation::tests::{everyday_seeds, expect_all_found, on_all_processors, search};
 
 /// Returns whether a seed runs in about a second, and has requests.
 fn is_short(seed: u64) -> bool {
@@ -22,10 +25,9 @@ fn is_short(seed: u64) -> bool {
 #[test]
 fn every_seed_keeps_the_invariants_of_shared_permits() {
     let seeds = seeds(1, 1000);
-    let run = |seed| run(seed, str::to_owned);
-    let outcomes = search(everyday_seeds(&seeds, is_short), run, |outcome| {
-        outcome.failure.as_deref()
-    });
+    let run = |seed| run(seed, Change::NONE);
+    let chosen = everyday_seeds(&seeds, is_short);
+    let outcomes = search(chosen, run, |outcome| outcome.failure.as_deref());
     let started: u64 = outcomes.iter().map(|it| it.started).sum();
     let checked: u64 = outcomes.iter().map(|it| it.checked).sum();
     println!("{started} requests were at the origin, use was judged {checked} times");
@@ -39,27 +41,23 @@ fn every_seed_keeps_the_invariants_of_shared_permits() {
 /// The second seed takes six seconds, so only long runs include it.
 #[test]
 fn seeds_that_have_failed_keep_the_invariants_of_shared_permits() {
-    let seeds: &[u64] = if is_long_run() {
-        &[1201, 1867]
-    } else {
-        &[1201]
-    };
-    for seed in seeds {
-        assert_eq!(run(*seed, str::to_owned).failure, None);
+    let count = if is_long_run() { 2 } else { 1 };
+    for seed in [1201, 1867].into_iter().take(count) {
+        assert_eq!(run(seed, Change::NONE).failure, None);
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_steps() {
     for seed in everyday_seeds(&seeds(1, 20), is_short) {
-        let [one, other] = [(); 2].map(|()| run(seed, str::to_owned).digest);
+        let [one, other] = [(); 2].map(|()| run(seed, Change::NONE).digest);
         assert_eq!(one, other, "seed {seed}");
         assert!(one.0 > 0, "seed {seed}");
     }
 }
 
-/// Shortest time for which a gateway keeps a permit. Shorter requests share it.
-const TURN: Duration = Duration::from_millis(40);
+/// Shortest time for which a gateway keeps a permit. Shorter requests use it one after the other.
+const MIN_TURN: Duration = Duration::from_millis(40);
 
 /// Permits move between gateways that outnumber them.
 ///
@@ -67,6 +65,7 @@ const TURN: Duration = Duration::from_millis(40);
 /// permits are used.
 #[test]
 fn permits_move_between_gateways() {
+    /// Number of gateways, number of permits, and duration of a request in ms.
     const PLANS: [(usize, usize, u64); 8] = [
         (4, 1, 50),
         (4, 1, 100),
@@ -81,9 +80,9 @@ fn permits_move_between_gateways() {
     let lasts = Duration::from_secs(if is_long_run() { 9 } else { 6 });
     let plans = some_of(&PLANS, 1);
     let outcomes = on_all_processors(&plans, |(gateways, most, takes)| {
-        let parts = u32::try_from(gateways - most).unwrap();
+        let others = u32::try_from(gateways - most).unwrap();
         let takes_longest = Duration::from_millis(takes);
-        let fair = takes_longest.max(TURN) * parts / u32::try_from(most).unwrap();
+        let fair = takes_longest.max(MIN_TURN) * others / u32::try_from(most).unwrap();
         let scenario = Scenario {
             clocks: vec![Skew::default(); gateways],
             origins: vec![origin(most, Duration::from_secs(5), true)],
@@ -100,45 +99,31 @@ fn permits_move_between_gateways() {
             longest: Some((fair * 2).max(takes_longest) + Duration::from_millis(10)),
             ..PoolPlan::default()
         };
-        let outcome = run_plan(scenario, plan, Random::new(takes), str::to_owned);
+        let outcome = run_plan(scenario, plan, Random::new(takes), Change::NONE);
         ((gateways, most, takes), fair, outcome)
     });
     for ((gateways, most, takes), fair, outcome) in outcomes {
         let longest = outcome.waits.iter().max().copied().unwrap_or_default();
         println!(
-            "{gateways} gateways, {most} places, {takes} ms: fair {fair:?}, longest {longest:?}, {:.4} used",
+            "{gateways} gateways, {most} permits, {takes} ms: fair {fair:?}, longest {longest:?}, {:.4} used",
             outcome.used
         );
         assert_eq!(outcome.failure, None);
         assert!(!longest.is_zero(), "nobody waited");
         // A client pauses for up to 2 ms. This time is lost if another request fits into its turn.
         let least = if takes < 40 { 0.9 } else { 0.95 };
-        assert!(
-            outcome.used >= least,
-            "{:.4} of the places are used",
-            outcome.used
-        );
+        let used = outcome.used;
+        assert!(used >= least, "{used:.4} of the permits are used");
     }
 }
 
-/// Each of these changes breaks the script, and the simulation must detect it.
+/// Changes that break the script, as in [`expect_all_found`].
+const BROKEN: &str = r"
+permits of a vanished gateway are free at once | 1966 | now < g.ends + g.orphan | false
+a store that lost its data lends permits at once | 364 | else\n    recovers = now + LEASE | else\n    recovers = 0
+";
+
 #[test]
 fn a_broken_pool_is_found() {
-    let breaks: [(&str, u64, Change); 2] = [
-        (
-            "places of a gateway that vanished are free at once",
-            1966,
-            |code| broken(code, "now < g.ends + g.orphan", "false"),
-        ),
-        ("an empty store lends at once", 364, |code| {
-            broken(
-                code,
-                "else\n    recovers = now + LEASE",
-                "else\n    recovers = 0",
-            )
-        }),
-    ];
-    for (what, seed, change) in breaks {
-        expect_found(what, seed, |seed| run(seed, change).failure.is_some());
-    }
+    expect_all_found(BROKEN, |seed, change| run(seed, change).failure.is_some());
 }

@@ -3,8 +3,11 @@
 use super::keys::Content;
 use super::{Database, Reply};
 
+/// Error of a command for a key of another type.
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+/// Error of a write to a replica.
 const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
+/// Commands that write.
 const WRITES: [&[u8]; 6] = [b"SET", b"UNLINK", b"DEL", b"HSET", b"HDEL", b"PEXPIRE"];
 
 impl Database {
@@ -38,9 +41,9 @@ impl Database {
             (b"SET", [key, value, options @ ..]) => self.set(key, value, options),
             (b"UNLINK" | b"DEL", keys) => {
                 let removed = keys.iter().filter(|key| self.keys.remove(key));
-                number(removed.count())
+                to_number(removed.count())
             }
-            (b"PEXPIRE", [key, millis]) => match whole(millis) {
+            (b"PEXPIRE", [key, millis]) => match parse_whole(millis) {
                 Some(millis) => {
                     let expires = self.in_millis(millis);
                     Reply::Number(self.keys.set_expires(key, expires).into())
@@ -57,6 +60,7 @@ impl Database {
         }
     }
 
+    /// Runs a command for a hash.
     fn run_on_hash(&mut self, name: &[u8], key: &[u8], args: &[&[u8]]) -> Reply {
         if name == b"HSET" && (args.is_empty() || !args.len().is_multiple_of(2)) {
             return Reply::error("ERR wrong number of arguments for 'hset' command");
@@ -66,25 +70,23 @@ impl Database {
                 .get(*field)
                 .map_or(Reply::Nothing, |value| Reply::text(value)),
             (b"HMGET", fields) if !fields.is_empty() => {
-                let of = |field: &&[u8]| hash.get(*field);
+                let values = fields.iter().map(|field| hash.get(*field));
                 let text = |value: &Vec<u8>| Reply::text(value);
-                let found = fields
-                    .iter()
-                    .map(|field| of(field).map_or(Reply::Nothing, text));
-                Reply::List(found.collect())
+                let replies = values.map(|value| value.map_or(Reply::Nothing, text));
+                Reply::List(replies.collect())
             }
             (b"HSET", pairs) => {
                 let before = hash.len();
                 for pair in pairs.chunks_exact(2) {
                     hash.insert(pair[0].to_vec(), pair[1].to_vec());
                 }
-                number(hash.len() - before)
+                to_number(hash.len() - before)
             }
             (b"HDEL", [_, ..]) => {
                 let removed = args.iter().filter(|field| hash.remove(**field).is_some());
-                number(removed.count())
+                to_number(removed.count())
             }
-            (b"HLEN", []) => number(hash.len()),
+            (b"HLEN", []) => to_number(hash.len()),
             _ => Reply::error("ERR unknown command"),
         });
         reply.unwrap_or_else(|| Reply::error(WRONG_TYPE))
@@ -110,7 +112,7 @@ impl Database {
                     rest
                 }
                 [b"PX", millis, rest @ ..] => {
-                    let millis = whole(millis).filter(|millis| *millis > 0);
+                    let millis = parse_whole(millis).filter(|millis| *millis > 0);
                     let Some(millis) = millis else {
                         return Reply::error("ERR invalid expire time in 'set' command");
                     };
@@ -132,10 +134,10 @@ impl Database {
     }
 }
 
-fn whole(text: &[u8]) -> Option<i64> {
+fn parse_whole(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-fn number(count: usize) -> Reply {
+fn to_number(count: usize) -> Reply {
     Reply::Number(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Default)]
 pub(super) struct Keys(BTreeMap<Vec<u8>, Entry>);
 
+/// Value of a key.
 #[derive(Clone)]
 struct Entry {
     content: Content,
@@ -13,6 +14,7 @@ struct Entry {
     expires: Option<i64>,
 }
 
+/// Values by field.
 pub(super) type Hash = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Clone)]
@@ -25,12 +27,13 @@ pub(super) enum Content {
 impl Keys {
     /// Removes the keys that have expired at `now`, in microseconds.
     pub(super) fn expire(&mut self, now: u64) {
-        self.0.retain(|_, entry| entry.is_there(now));
+        self.0.retain(|_, entry| entry.is_alive(now));
     }
 
+    /// Returns the names of the keys that have not expired at `now`, in microseconds.
     pub(super) fn names(&self, now: u64) -> Vec<String> {
-        let there = self.0.iter().filter(|(_, entry)| entry.is_there(now));
-        let names = there.map(|(name, _)| String::from_utf8_lossy(name).into_owned());
+        let alive = self.0.iter().filter(|(_, entry)| entry.is_alive(now));
+        let names = alive.map(|(name, _)| String::from_utf8_lossy(name).into_owned());
         names.collect()
     }
 
@@ -80,7 +83,7 @@ impl Keys {
 }
 
 impl Entry {
-    fn is_there(&self, now: u64) -> bool {
+    fn is_alive(&self, now: u64) -> bool {
         let millis = i64::try_from(now / 1000).unwrap_or(i64::MAX);
         self.expires.is_none_or(|expires| millis <= expires)
     }

@@ -23,8 +23,30 @@ use keys::Keys;
 pub(super) use reply::Reply;
 use scripts::Scripts;
 
-/// Modification of a script before it runs. Only some tests modify scripts.
-pub(super) type Change = fn(&str) -> String;
+/// Modification of each script before it runs. Only some tests modify scripts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    /// Code that is replaced; empty: none is.
+    pub(super) right: &'static str,
+    /// Code in its place.
+    pub(super) wrong: &'static str,
+}
+
+impl Change {
+    /// Leaves all scripts as they are.
+    pub(super) const NONE: Self = Self {
+        right: "",
+        wrong: "",
+    };
+
+    /// Returns a script with the change.
+    fn apply(self, code: &str) -> String {
+        if self.right.is_empty() {
+            return code.to_owned();
+        }
+        code.replace(self.right, self.wrong)
+    }
+}
 
 /// The data and the scripts of a Redis.
 pub(super) struct FakeRedis {
@@ -39,11 +61,11 @@ struct Database {
     /// Time in microseconds since the Unix epoch. Constant while a script runs.
     now: u64,
     is_read_only: bool,
-    /// End of its replication ID, which changes with each start and failover.
+    /// End of the replication ID, which changes with each start and failover.
     replication: u64,
 }
 
-/// Answers each command at once, instead of a network.
+/// Network on which a function answers each command at once.
 struct Direct<F>(Rc<F>);
 
 impl<F: Fn(&Cmd) -> RedisResult<Value> + 'static> Network for Direct<F> {
@@ -81,7 +103,7 @@ impl FakeRedis {
         }
     }
 
-    /// Runs a command while its clock shows `now`, in microseconds since the Unix epoch.
+    /// Runs a command at the time `now`, in microseconds since the Unix epoch.
     pub(super) fn run(&mut self, now: u64, command: &[Vec<u8>]) -> Reply {
         self.database.borrow_mut().now = now;
         let [name, args @ ..] = command else {
@@ -94,13 +116,13 @@ impl FakeRedis {
         }
     }
 
-    /// Sets whether it refuses writes, as a replica does.
+    /// Sets whether writes are refused, as by a replica.
     pub(super) fn set_read_only(&self, is_read_only: bool) {
         self.database.borrow_mut().is_read_only = is_read_only;
     }
 
-    /// Changes its replication ID, as a start or a failover does.
-    pub(super) fn begin_anew(&self) {
+    /// Changes the replication ID, as a start or a failover does.
+    pub(super) fn change_replication_id(&self) {
         self.database.borrow_mut().replication += 1;
     }
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::super::network::words;
 use super::super::random::Random;
-use super::{FakeRedis, answer_with};
+use super::{Change, FakeRedis, answer_with};
 use crate::store::{Charge, Claim, Join, Refund, Store, StoreRate};
 
 /// A real Redis without persistence, on its own socket.
@@ -27,16 +27,9 @@ impl RealRedis {
     fn start() -> Self {
         let folder = TempDir::new().expect("a folder");
         let mut command = Command::new("redis-server");
-        command.args([
-            "--port",
-            "0",
-            "--save",
-            "",
-            "--unixsocket",
-            "redis",
-            "--dir",
-        ]);
         command
+            .args(["--port", "0", "--save", ""])
+            .args(["--unixsocket", "redis", "--dir"])
             .arg(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null());
@@ -66,15 +59,16 @@ impl Drop for RealRedis {
     }
 }
 
-/// Sends commands to both, and compares their replies.
+/// Sends commands to a real and a fake Redis, and compares their replies.
 struct Both {
     real: RefCell<Connection>,
     fake: RefCell<FakeRedis>,
+    /// Number of compared replies.
     compared: RefCell<usize>,
 }
 
 /// Returns the comparable part of a reply: of an error only its kind.
-fn said(reply: RedisResult<Value>) -> Result<Value, String> {
+fn comparable(reply: RedisResult<Value>) -> Result<Value, String> {
     reply.map_err(|error| error.code().unwrap_or_default().to_owned())
 }
 
@@ -82,7 +76,7 @@ impl Both {
     fn new(real: &RealRedis) -> Rc<Self> {
         Rc::new(Self {
             real: RefCell::new(real.connect()),
-            fake: RefCell::new(FakeRedis::new(str::to_owned)),
+            fake: RefCell::new(FakeRedis::new(Change::NONE)),
             compared: RefCell::default(),
         })
     }
@@ -92,12 +86,8 @@ impl Both {
         let fake = self.fake.borrow_mut().run(NOW, &words(command)).read();
         let real = command.query::<Value>(&mut self.real.borrow_mut());
         *self.compared.borrow_mut() += 1;
-        assert_eq!(
-            said(fake),
-            said(real.clone()),
-            "{:?}",
-            command.get_packed_command()
-        );
+        let text = command.get_packed_command();
+        assert_eq!(comparable(fake), comparable(real.clone()), "{text:?}");
         real
     }
 }
@@ -112,14 +102,15 @@ fn clock(micros: u64, most: u64, random: &mut Random) -> Moment {
     Moment::from_nanos((micros - back) * 1000)
 }
 
-fn pace(rates: &[&str], algorithm: Algorithm, random: &mut Random) -> StoreRate {
+/// Draws a rate of a gateway's file, and the time since which the file has it.
+fn draw_pace(rates: &[&str], algorithm: Algorithm, random: &mut Random) -> StoreRate {
     let rate = random.pick(rates).parse().expect("a rate");
     let since = Moment::from_nanos(random.number(1..4) * 1_000_000_000);
     StoreRate::new(rate, algorithm, since).expect("a rate for Redis")
 }
 
-/// Sends the commands of one gateway for a zone.
-async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
+/// Sends joins and refunds of one gateway for a zone.
+async fn send_joins(store: &Store, random: &mut Random, algorithm: Algorithm) {
     let key = format!("zone:{}:{}", algorithm.name(), random.number(0..1_000_000));
     let rates = ["10r/s", "3r/2s", "0.7r/s", "333r/s", "100r/m", "1r/h"];
     let (mut micros, mut charges) = (NOW, Vec::<Charge>::new());
@@ -129,7 +120,7 @@ async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
     for _ in 0..random.number(1..steps) {
         micros += random.number(0..4).pow(5) * random.number(1..2000);
         let at = Some(clock(micros, 3_000_000, random));
-        let pace = pace(&rates, algorithm, random);
+        let pace = draw_pace(&rates, algorithm, random);
         let key = key.as_bytes();
         if random.chance(20) && !charges.is_empty() {
             let charge = random.pick(&charges);
@@ -163,15 +154,15 @@ async fn ask(store: &Store, random: &mut Random, algorithm: Algorithm) {
             limit,
             at,
         };
-        let many = usize::try_from(random.number(1..5)).unwrap_or(1);
-        let answers = store.decide(&vec![join; many]).await;
+        let count = usize::try_from(random.number(1..5)).unwrap_or(1);
+        let answers = store.decide(&vec![join; count]).await;
         let received = answers.into_iter().filter_map(Result::ok);
         charges.extend(received.filter_map(|answer| answer.charge));
     }
 }
 
 /// Sends the claims of gateways for one grid.
-async fn claim(store: &Store, random: &mut Random) {
+async fn send_claims(store: &Store, random: &mut Random) {
     let grid = format!("gate:{}", random.number(0..1_000_000));
     let rates = ["10r/s", "333r/s", "8000r/s", "7r/3s"];
     let mut micros = NOW;
@@ -179,7 +170,7 @@ async fn claim(store: &Store, random: &mut Random) {
     for _ in 0..random.number(1..40) {
         micros += random.number(0..4).pow(5) * random.number(1..2000);
         let at = Some(clock(micros, 30_000_000, random));
-        let pace = pace(&rates, Algorithm::LeakyBucket, random);
+        let pace = draw_pace(&rates, Algorithm::LeakyBucket, random);
         let classes = (0..random.small(0..3)).map(|class| ClassDemand {
             class,
             weight: random.small(1..5),
@@ -223,8 +214,8 @@ async fn claim(store: &Store, random: &mut Random) {
 fn scripts_have_the_same_replies_as_in_a_real_redis() {
     let server = RealRedis::start();
     let both = Both::new(&server);
-    let its = Rc::clone(&both);
-    let _network = answer_with(move |command| its.run(command));
+    let answering = Rc::clone(&both);
+    let _network = answer_with(move |command| answering.run(command));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
@@ -234,9 +225,9 @@ fn scripts_have_the_same_replies_as_in_a_real_redis() {
         let mut random = Random::new(1);
         for _ in 0..40 {
             for (_, algorithm) in Algorithm::NAMED {
-                ask(&store, &mut random, algorithm).await;
+                send_joins(&store, &mut random, algorithm).await;
             }
-            claim(&store, &mut random).await;
+            send_claims(&store, &mut random).await;
         }
     });
     assert!(*both.compared.borrow() > 2000, "{}", both.compared.borrow());

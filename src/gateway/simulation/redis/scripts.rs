@@ -12,6 +12,7 @@ use super::{Change, Database, Reply, struct_library};
 /// The Lua interpreter of a Redis, and its known scripts.
 pub(super) struct Scripts {
     lua: Lua,
+    /// Compiled scripts, by their hash.
     known: BTreeMap<Vec<u8>, Function>,
     change: Change,
 }
@@ -39,7 +40,7 @@ impl Scripts {
             return Reply::error("ERR Error compiling script");
         };
         let hash = Script::new(code).get_hash().as_bytes().to_vec();
-        let compiled = self.lua.load((self.change)(code)).into_function();
+        let compiled = self.lua.load(self.change.apply(code)).into_function();
         match compiled {
             Ok(function) => _ = self.known.insert(hash.clone(), function),
             Err(error) => return Reply::Error(one_line(&format!("ERR Error compiling: {error}"))),
@@ -54,11 +55,12 @@ impl Scripts {
         }
     }
 
+    /// Calls a known script. `args`: number of keys, keys, and other arguments.
     fn call(&self, hash: &[u8], args: &[Vec<u8>]) -> Reply {
         let Some(script) = self.known.get(hash) else {
             return Reply::error("NOSCRIPT No matching script. Please use EVAL.");
         };
-        let Some((keys, args)) = keys_of(args) else {
+        let Some((keys, args)) = split_keys(args) else {
             return Reply::error("ERR Number of keys can't be greater than number of args");
         };
         let result = self.run(script, keys, args);
@@ -71,6 +73,7 @@ impl Scripts {
         })
     }
 
+    /// Runs a script with these keys and arguments.
     fn run(&self, script: &Function, keys: &[Vec<u8>], args: &[Vec<u8>]) -> mlua::Result<Reply> {
         for (name, words) in [("KEYS", keys), ("ARGV", args)] {
             let words = words.iter().map(|word| self.lua.create_string(word));
@@ -85,15 +88,17 @@ impl Scripts {
     }
 }
 
+/// Words of a command.
 type Words = [Vec<u8>];
 
 /// Splits the arguments of a call into keys and other arguments.
-fn keys_of(args: &Words) -> Option<(&Words, &Words)> {
+fn split_keys(args: &Words) -> Option<(&Words, &Words)> {
     let (count, args) = args.split_first()?;
     let count = std::str::from_utf8(count).ok()?.parse().ok()?;
     args.split_at_checked(count)
 }
 
+/// Returns the first line of a text: a reply of Redis has one line.
 fn one_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
@@ -102,13 +107,14 @@ fn one_line(text: &str) -> String {
 fn prepare(lua: &Lua, database: Rc<RefCell<Database>>) -> mlua::Result<()> {
     let same = Rc::clone(&database);
     let call = lua.create_function(move |lua, words: Variadic<Value>| {
-        match database.borrow_mut().run(&command(&words)) {
+        match database.borrow_mut().run(&to_command(&words)) {
             Reply::Error(error) => Err(Error::RuntimeError(error)),
             reply => to_lua(lua, &reply),
         }
     })?;
+    // `pcall` returns an error as a reply, and does not raise it.
     let protected = lua.create_function(move |lua, words: Variadic<Value>| {
-        let reply = same.borrow_mut().run(&command(&words));
+        let reply = same.borrow_mut().run(&to_command(&words));
         to_lua(lua, &reply)
     })?;
     let redis = lua.create_table()?;
@@ -129,7 +135,8 @@ fn prepare(lua: &Lua, database: Rc<RefCell<Database>>) -> mlua::Result<()> {
     lua.globals().set("struct", library)
 }
 
-fn command(words: &[Value]) -> Vec<Vec<u8>> {
+/// Converts the arguments of `redis.call` to the words of a command.
+fn to_command(words: &[Value]) -> Vec<Vec<u8>> {
     let word = |word: &Value| match word {
         Value::String(text) => text.as_bytes().to_vec(),
         Value::Integer(number) => number.to_string().into_bytes(),
@@ -139,6 +146,7 @@ fn command(words: &[Value]) -> Vec<Vec<u8>> {
     words.iter().map(word).collect()
 }
 
+/// Converts a reply to a value of Lua, as Redis does.
 fn to_lua(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     let table = |name, text: &str| -> mlua::Result<Table> {
         let table = lua.create_table()?;

@@ -1,24 +1,30 @@
 //! Redis's `struct.pack` and `struct.unpack`, for the formats that the scripts use.
 //!
 //! A format begins with `<`. Then come `B`, `I2`, `I4` and `I7` (whole numbers of one, two, four
-//! and seven bytes), `d` (a double), `c8` (a text of eight bytes), and `c0` (a text; when it is
-//! read, its length is the number before it).
+//! and seven bytes), `d` (a double), `c8` and `c12` (a text of so many bytes), and `c0` (a text;
+//! when it is read, its length is the number before it).
 
 use mlua::{Error, FromLua, Lua, MultiValue, Value};
 
+/// Item of a format.
 #[derive(Clone, Copy)]
 enum Item {
+    /// Whole number of this many bytes.
     Whole(usize),
     Double,
+    /// Text of this many bytes.
     Fixed(usize),
+    /// Text of any length.
     Text,
 }
 
-fn items(format: &str) -> mlua::Result<Vec<Item>> {
+/// Parses a format.
+fn parse_format(format: &str) -> mlua::Result<Vec<Item>> {
     let unknown = || Error::RuntimeError(format!("ERR unknown format {format}"));
     let mut rest = format.strip_prefix('<').ok_or_else(unknown)?;
     let mut items = Vec::new();
     while !rest.is_empty() {
+        // Each name in a format, and its item.
         let known = [
             ("B", Item::Whole(1)),
             ("I2", Item::Whole(2)),
@@ -32,17 +38,18 @@ fn items(format: &str) -> mlua::Result<Vec<Item>> {
         let found = known
             .into_iter()
             .find_map(|(name, item)| Some((rest.strip_prefix(name)?, item)));
-        let (behind, item) = found.ok_or_else(unknown)?;
+        let (after, item) = found.ok_or_else(unknown)?;
         items.push(item);
-        rest = behind;
+        rest = after;
     }
     Ok(items)
 }
 
+/// Packs values in this format.
 pub(super) fn pack(format: &str, values: MultiValue) -> mlua::Result<Vec<u8>> {
     let mut packed = Vec::new();
     let mut values = values.into_iter();
-    for item in items(format)? {
+    for item in parse_format(format)? {
         let missing = || Error::RuntimeError("ERR bad argument to 'pack'".to_owned());
         let value = values.next().ok_or_else(missing)?;
         match (item, value) {
@@ -69,14 +76,14 @@ pub(super) fn unpack(
     packed: &[u8],
     from: usize,
 ) -> mlua::Result<MultiValue> {
-    let mut at = from.saturating_sub(1);
+    let mut position = from.saturating_sub(1);
     let mut values = Vec::new();
     let mut take = |size: usize| {
-        let taken = packed.get(at..at + size);
-        at += size;
+        let taken = packed.get(position..position + size);
+        position += size;
         taken.ok_or_else(|| Error::RuntimeError("ERR data string too short".to_owned()))
     };
-    for item in items(format)? {
+    for item in parse_format(format)? {
         let value = match item {
             Item::Whole(size) => {
                 let mut whole = [0; 8];
@@ -97,11 +104,11 @@ pub(super) fn unpack(
         };
         values.push(value);
     }
-    values.push(number(at as u64 + 1));
+    values.push(number(position as u64 + 1));
     Ok(MultiValue::from_vec(values))
 }
 
-/// All numbers of Lua 5.1 are doubles.
+/// Converts a value to a number. All numbers of Lua 5.1 are doubles.
 fn double(value: &Value) -> mlua::Result<f64> {
     match value {
         Value::Number(number) => Ok(*number),

@@ -1,4 +1,7 @@
 //! The faults and changes of a scenario.
+//!
+//! A fault is for example a lost connection, a killed gateway, or a store that loses its data. A
+//! change saves another file, for example with another rate.
 
 use std::time::Duration;
 
@@ -71,25 +74,26 @@ impl Fault {
         zones: usize,
         lasts: Duration,
     ) -> Vec<(Duration, Self)> {
-        let (harmless, all) = match random.number(0..10) {
+        // Number of changes of a rate, and of faults of any other kind.
+        let (harmless, others) = match random.number(0..10) {
             0..2 => (0, 0),
             2..4 => (random.number(1..4), 0),
             4..7 => (0, random.number(1..3)),
             _ => (random.number(0..3), random.number(1..6)),
         };
-        let kinds = (0..harmless).map(|_| 0).collect::<Vec<_>>().into_iter();
-        let kinds: Vec<u64> = kinds
-            .chain((0..all).map(|_| random.number(1..12)))
-            .collect();
+        // Numbers of the kinds, as in `new`.
+        let kinds = (0..harmless).map(|_| 0);
+        let kinds = kinds.chain((0..others).map(|_| random.number(1..12)));
+        let kinds: Vec<u64> = kinds.collect();
         let lasts = u64::try_from(lasts.as_millis()).unwrap_or(1).max(1);
         let plan = kinds.into_iter().map(|kind| {
-            let at = random.millis(0..lasts);
-            (at, Self::new(kind, random, gateways, zones))
+            let begin = random.millis(0..lasts);
+            (begin, Self::new(kind, random, gateways, zones))
         });
         plan.collect()
     }
 
-    /// Plans the faults while requests arrive at gates.
+    /// Plans the faults while requests arrive at gates: changes of zones are changes of origins.
     pub(super) fn plan_for_gates(
         random: &mut Random,
         gateways: usize,
@@ -112,6 +116,7 @@ impl Fault {
         plan
     }
 
+    /// Draws a fault of the kind with this number.
     fn new(kind: u64, random: &mut Random, gateways: usize, zones: usize) -> Self {
         let (gateway, zone) = (random.index(gateways), random.index(zones));
         let lasts = random.millis(1..1500);
@@ -161,17 +166,17 @@ impl Fault {
     }
 
     /// Returns the rate that a zone has in a file from then on, if it changes.
-    pub(super) fn rate_of_zone(&self, of: usize) -> Option<Rate> {
+    pub(super) fn rate_of_zone(&self, index: usize) -> Option<Rate> {
         match *self {
-            Self::Retune { zone, rate, .. } if zone == of => Some(rate),
+            Self::Retune { zone, rate, .. } if zone == index => Some(rate),
             _ => None,
         }
     }
 
     /// Returns the rate that an origin has in a file from then on, if it changes.
-    pub(super) fn rate_of_origin(&self, of: usize) -> Option<Rate> {
+    pub(super) fn rate_of_origin(&self, index: usize) -> Option<Rate> {
         match *self {
-            Self::RetuneOrigin { origin, rate, .. } if origin == of => Some(rate),
+            Self::RetuneOrigin { origin, rate, .. } if origin == index => Some(rate),
             _ => None,
         }
     }

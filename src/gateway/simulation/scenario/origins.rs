@@ -1,4 +1,7 @@
 //! The origins of a scenario, whose gates are shared.
+//!
+//! A gate bounds the pace of all requests to an origin. If it *backs off*, an origin that is slow
+//! or fails gets fewer requests for a while.
 
 use std::cell::Cell;
 use std::fmt::Write;
@@ -7,7 +10,7 @@ use std::time::Duration;
 
 use limit::{Rate, Share};
 
-use super::parsed;
+use super::parse_file;
 use crate::gate::KeyAtGate;
 use crate::simulation::random::Random;
 use crate::zone::Key;
@@ -27,7 +30,9 @@ pub(in crate::simulation) struct OriginPlan {
     pub(in crate::simulation) keys: &'static [(&'static str, u32)],
     /// Classes, with their weights.
     pub(in crate::simulation) classes: &'static [(&'static str, u32)],
+    /// Field `queue`: maximum number of waiters of a key.
     pub(in crate::simulation) queue: usize,
+    /// Field `max_queue`: maximum number of waiters at the gate.
     pub(in crate::simulation) max_queue: usize,
     /// Field `max_in_flight`, which may change in all files.
     pub(in crate::simulation) max_in_flight: Cell<Option<usize>>,
@@ -60,6 +65,7 @@ impl OriginPlan {
         }
     }
 
+    /// Draws an origin.
     pub(super) fn new(index: u64, gateways: u64, random: &mut Random) -> Self {
         let expected = match random.number(0..3) {
             0 => None,
@@ -115,16 +121,17 @@ impl OriginPlan {
         }
     }
 
-    /// Returns how many requests of a key leave in a while if all keys wait at `gateways` gateways.
+    /// Returns a number of requests with which a key waits for a second.
+    ///
+    /// All keys wait at `gateways` gateways. The number is 3 above what leaves in a second.
     pub(in crate::simulation) fn enough(&self, key: usize, class: usize, gateways: usize) -> u64 {
-        let part = |all: &[(&str, u32)], nth: usize| {
-            let sum: u32 = all.iter().map(|(_, weight)| weight).sum();
-            f64::from(all[nth].1) / f64::from(sum)
+        let part = |weights: &[(&str, u32)], index: usize| {
+            let sum: u32 = weights.iter().map(|(_, weight)| weight).sum();
+            f64::from(weights[index].1) / f64::from(sum)
         };
         let part = part(self.keys, key) * part(self.classes, class);
-        let many = self.rate.per_second().min(1000.0) * part / gateways as f64;
-        let many = many.ceil() as u64;
-        many + 3
+        let a_second = self.rate.per_second().min(1000.0) * part / gateways as f64;
+        a_second.ceil() as u64 + 3
     }
 
     /// Returns the origin as in a gateway's file, at this rate.
@@ -162,7 +169,7 @@ impl OriginPlan {
         }
         config::Origin {
             name: self.name.clone(),
-            ..parsed("", &text).1
+            ..parse_file("", &text).1
         }
     }
 
@@ -181,7 +188,7 @@ impl OriginPlan {
     }
 }
 
-/// Returns the rate of an origin.
+/// Draws the rate of an origin.
 pub(super) fn rate(random: &mut Random) -> Rate {
     let rates = [
         "20r/s", "50r/s", "100r/s", "200r/s", "200r/s", "333r/s", "500r/s", "1000r/s", "8000r/s",

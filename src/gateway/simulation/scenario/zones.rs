@@ -1,4 +1,4 @@
-//! The zones of a scenario.
+//! The zones of a scenario. A zone limits the rate of each of its keys.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use config::OnStoreFailure::{Closed, Local, Open};
 use config::{self, OnStoreFailure};
 use limit::{Algorithm, Cost, Delay, Limit, Rate};
 
-use super::parsed;
+use super::parse_file;
 use crate::simulation::random::Random;
 
 const KEYS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
@@ -20,7 +20,7 @@ pub(in crate::simulation) struct ZonePlan {
     /// Rate of the first key, if it has a plan.
     plan: Option<Rate>,
     pub(in crate::simulation) keys: &'static [&'static str],
-    /// Limits of its routes.
+    /// Limits of the routes that use the zone.
     pub(in crate::simulation) limits: Vec<Limit>,
     pub(in crate::simulation) on_store_failure: OnStoreFailure,
     /// Duration of leases of busy keys; zero: no leases.
@@ -28,6 +28,7 @@ pub(in crate::simulation) struct ZonePlan {
 }
 
 impl ZonePlan {
+    /// Draws a zone.
     pub(super) fn new(index: u64, random: &mut Random) -> Self {
         // Half of all zones have the default.
         let (_, algorithm) = Algorithm::NAMED[random.pick(&[0, 0, 0, 0, 1, 2, 3, 4])];
@@ -35,7 +36,7 @@ impl ZonePlan {
         let rate = if lease.is_zero() || random.chance(30) {
             rate(random)
         } else {
-            fast(random)
+            fast_rate(random)
         };
         let plan = random.chance(25).then(|| self::rate(random));
         let has_costs = random.chance(25);
@@ -136,12 +137,12 @@ impl ZonePlan {
             store: config::StoreKind::Redis,
             lease: self.lease,
             on_store_failure: self.on_store_failure,
-            ..parsed(&plan, "").0
+            ..parse_file(&plan, "").0
         }
     }
 }
 
-/// Returns a rate that all algorithms can have.
+/// Draws a rate that all algorithms can have.
 pub(super) fn rate(random: &mut Random) -> Rate {
     let rates = [
         "5r/s", "10r/s", "30r/s", "100r/s", "7r/s", "20r/2s", "333r/s",
@@ -149,13 +150,13 @@ pub(super) fn rate(random: &mut Random) -> Rate {
     random.pick(&rates).parse().expect("a rate")
 }
 
-/// Returns a rate of a zone in which leases pay off.
-fn fast(random: &mut Random) -> Rate {
+/// Draws a rate of a zone in which leases pay off.
+fn fast_rate(random: &mut Random) -> Rate {
     let rates = ["100r/s", "333r/s", "1000r/s", "1500r/s"];
     random.pick(&rates).parse().expect("a rate")
 }
 
-/// Returns the duration of leases. The check of the file allows no lease of a log.
+/// Draws the duration of leases. The check of the file allows no lease with a log.
 fn lease(algorithm: Algorithm, random: &mut Random) -> Duration {
     let lease = random.pick(&[0, 0, 5, 20, 100].map(Duration::from_millis));
     if algorithm == Algorithm::SlidingWindowLog {
@@ -164,6 +165,7 @@ fn lease(algorithm: Algorithm, random: &mut Random) -> Duration {
     lease
 }
 
+/// Draws the limit of a route.
 fn limit(algorithm: Algorithm, rate: Rate, random: &mut Random, has_costs: bool) -> Limit {
     let cost = if has_costs && random.chance(70) {
         Cost::new(random.small(1..6)).unwrap_or(Cost::ONE)

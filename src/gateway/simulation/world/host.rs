@@ -26,13 +26,13 @@ impl HostId {
 /// All hosts, each with its tasks.
 #[derive(Default)]
 pub(super) struct Hosts {
-    /// `None` for a killed host, and for the host whose tasks run.
+    /// Tasks of each host. `None` for a killed host, and for the host whose tasks run.
     tasks: RefCell<Vec<Option<LocalSet>>>,
     /// Thread-local state of each host, while none of its tasks runs.
     threads: RefCell<Vec<Thread>>,
     /// Stopped hosts: their tasks do not run.
     stopped: RefCell<BTreeSet<usize>>,
-    wait_until_woken: Arc<WakeFlag>,
+    woken: Arc<WakeFlag>,
 }
 
 /// State that a real gateway has per thread, and the simulation per host.
@@ -54,10 +54,12 @@ impl Thread {
 #[derive(Default)]
 struct WakeFlag {
     is_set: AtomicBool,
+    /// Waker of the simulation itself.
     runtime: Mutex<Option<Waker>>,
 }
 
 impl Hosts {
+    /// Adds a host with this clock; `None`: the host of the simulation.
     pub fn add(&self, time: Option<Rc<dyn SimulatedTime>>) -> HostId {
         let mut tasks = self.tasks.borrow_mut();
         tasks.push(Some(LocalSet::new()));
@@ -66,6 +68,7 @@ impl Hosts {
         HostId(tasks.len() - 1)
     }
 
+    /// Starts a task on a host.
     pub(super) fn spawn(&self, host: HostId, task: impl Future<Output = ()> + 'static) {
         if let Some(tasks) = &self.tasks.borrow()[host.0] {
             tasks.spawn_local(task);
@@ -73,9 +76,10 @@ impl Hosts {
             // This is the host that runs.
             tokio::task::spawn_local(task);
         }
-        self.wait_until_woken.is_set.store(true, Ordering::Relaxed);
+        self.woken.is_set.store(true, Ordering::Relaxed);
     }
 
+    /// Drops the tasks of a host.
     pub(super) fn remove(&self, host: HostId) {
         let tasks = self.tasks.borrow_mut()[host.0].take();
         // Dropped values may access other hosts.
@@ -91,7 +95,7 @@ impl Hosts {
             self.stopped.borrow_mut().insert(host.0);
         } else {
             self.stopped.borrow_mut().remove(&host.0);
-            Wake::wake_by_ref(&self.wait_until_woken);
+            Wake::wake_by_ref(&self.woken);
         }
     }
 
@@ -105,16 +109,16 @@ impl Hosts {
 
     /// Runs the tasks of all hosts until each of them waits.
     pub(super) async fn settle(&self) {
-        // The runtime wakes tasks that have yielded, so it gets a turn before the end.
-        let mut turns = 0;
+        // The runtime wakes tasks that have yielded, so it must run once before the end.
+        let mut idle_polls = 0;
         poll_fn(|cx| {
-            self.wait_until_woken.report_to(cx.waker());
-            while self.wait_until_woken.take() {
-                turns = 0;
+            self.woken.report_to(cx.waker());
+            while self.woken.take() {
+                idle_polls = 0;
                 self.poll();
             }
-            turns += 1;
-            if turns > 1 {
+            idle_polls += 1;
+            if idle_polls > 1 {
                 return Poll::Ready(());
             }
             cx.waker().wake_by_ref();
@@ -126,8 +130,8 @@ impl Hosts {
     /// Waits until a task was woken.
     pub(super) async fn wait_until_woken(&self) {
         poll_fn(|cx| {
-            self.wait_until_woken.report_to(cx.waker());
-            if self.wait_until_woken.is_set.load(Ordering::Relaxed) {
+            self.woken.report_to(cx.waker());
+            if self.woken.is_set.load(Ordering::Relaxed) {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -136,8 +140,9 @@ impl Hosts {
         .await;
     }
 
+    /// Polls the tasks of each host once.
     fn poll(&self) {
-        let waker = Waker::from(Arc::clone(&self.wait_until_woken));
+        let waker = Waker::from(Arc::clone(&self.woken));
         let mut cx = Context::from_waker(&waker);
         let count = self.tasks.borrow().len();
         for index in 0..count {
@@ -158,10 +163,12 @@ impl Hosts {
 }
 
 impl WakeFlag {
+    /// Returns whether a task was woken since the last call.
     fn take(&self) -> bool {
         self.is_set.swap(false, Ordering::Relaxed)
     }
 
+    /// Sets the waker of the simulation.
     fn report_to(&self, waker: &Waker) {
         let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
         runtime

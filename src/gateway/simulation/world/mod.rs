@@ -51,14 +51,15 @@ impl World {
                 trace: Trace::default(),
                 failure: RefCell::default(),
             });
-            let over = Rc::new(());
-            let (main, runs) = (build(&world), Rc::clone(&over));
+            // The simulation runs as long as its future has a clone of this.
+            let running = Rc::new(());
+            let (main, runs) = (build(&world), Rc::clone(&running));
             world.hosts.add(None);
             world.spawn(HostId::FIRST, async move {
                 main.await;
                 drop(runs);
             });
-            while Rc::strong_count(&over) > 1 && world.failure.borrow().is_none() {
+            while Rc::strong_count(&running) > 1 && world.failure.borrow().is_none() {
                 world.step().await;
             }
             world.hosts.remove_all();
@@ -90,6 +91,7 @@ impl World {
         self.began.elapsed()
     }
 
+    /// Waits until the virtual time is `due`.
     pub(super) fn sleep_until(self: &Rc<Self>, due: Duration) -> Sleep {
         Sleep::new(Rc::clone(self), due)
     }

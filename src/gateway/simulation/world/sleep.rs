@@ -17,15 +17,17 @@ type WeakWaker = Weak<RefCell<Waker>>;
 pub(super) struct Sleepers {
     /// Wakers by time. Tasks with the same time wake in the order in which they fell asleep.
     wakers: RefCell<BTreeMap<(Duration, u64), WeakWaker>>,
+    /// Number of tasks that have slept so far.
     count: Cell<u64>,
 }
 
 impl Sleepers {
+    /// Adds a task that sleeps until `due`.
     fn add(&self, due: Duration, waker: &Rc<RefCell<Waker>>) {
-        let nth = self.count.get();
-        self.count.set(nth + 1);
+        let number = self.count.get();
+        self.count.set(number + 1);
         let mut wakers = self.wakers.borrow_mut();
-        wakers.insert((due, nth), Rc::downgrade(waker));
+        wakers.insert((due, number), Rc::downgrade(waker));
     }
 
     /// Returns the time of the first wake-up.

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
 /// Number of last steps that are kept.
-const KEPT: usize = 400;
+const MAX_STEPS: usize = 400;
 
 /// The last steps, and a hash of all steps.
 #[derive(Default)]
@@ -24,12 +24,13 @@ struct Steps {
 }
 
 impl Trace {
+    /// Adds a step.
     pub fn add(&self, now: Duration, step: fmt::Arguments<'_>) {
         let steps = &mut *self.0.borrow_mut();
         let line = format!("{:>13.6} {step}", now.as_secs_f64() * 1000.0);
         steps.hash.write(line.as_bytes());
         steps.count += 1;
-        if steps.last.len() == KEPT {
+        if steps.last.len() == MAX_STEPS {
             steps.last.pop_front();
         }
         steps.last.push_back(line);

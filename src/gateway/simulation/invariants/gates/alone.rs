@@ -1,4 +1,8 @@
-//! Invariant: gates that are cut off from the store.
+//! Invariant: gates that are cut off from the store go on alone, with a part of the rate.
+//!
+//! A gate bounds the pace of all requests to an origin. Gateways claim its *slots*, the instants at
+//! which requests leave, from the store. The grid is the schedule of slots. A request that leaves
+//! *alone* has none. A method with the name of an event, such as `died`, records the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,16 +30,18 @@ pub(super) struct Alone {
     gates: BTreeMap<GateId, Gate>,
 }
 
+/// State of a gate.
 #[derive(Default)]
 struct Gate {
+    /// Whether it goes on without the store.
     is_alone: bool,
     /// Time of the last change of mode.
     changed: Option<Duration>,
     /// Number of gateways that the store reported last.
     received: Option<u32>,
-    /// Number by which it divides the rate while it is alone.
+    /// Number by which the gateway divides the rate while it is alone.
     parts: f64,
-    /// Time of the first reply since it is alone.
+    /// Time of the first reply since the gateway is alone.
     back: Option<Duration>,
     /// Time and cost of the last request that left alone.
     last: Option<(Duration, u32)>,
@@ -44,7 +50,9 @@ struct Gate {
 /// Source of a gate's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
+    /// The store.
     Grid,
+    /// The gateway itself, with a part of the rate.
     Alone,
     /// The source has just changed.
     Either,
@@ -115,7 +123,7 @@ impl Alone {
     }
 
     pub(super) fn died(&mut self, gateway: usize) {
-        self.gates.retain(|(of, _), _| *of != gateway);
+        self.gates.retain(|(number, _), _| *number != gateway);
     }
 
     /// Checks a request that leaves alone: the previous one was its cost in intervals ago.
@@ -134,6 +142,7 @@ impl Alone {
     fn check_gap(&mut self, request: &GateRequest, parts: f64, now: Duration) -> Checked {
         let rates = self.scenario.origin_rates(request.origin);
         let interval = rates.map(Rate::interval).min().unwrap_or_default();
+        // Whether responses report other costs.
         let is_settled = self.scenario.crowd.costly > 0 && self.scenario.moods[3] > 0;
         let Some((last, cost)) = self.gate(request).last else {
             return Ok(());

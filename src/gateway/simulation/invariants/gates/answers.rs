@@ -1,4 +1,8 @@
 //! Invariant: every request at a shared gate is answered.
+//!
+//! A gate bounds the pace of all requests to an origin. A request waits there until it gets a slot,
+//! is rejected, or its client leaves. A method with the name of an event, such as `arrives`,
+//! records the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,6 +15,7 @@ use crate::simulation::world::HostId;
 /// Invariant: every request at a gate is answered exactly once, and within its maximum wait.
 pub(in crate::simulation) struct Answers {
     scenario: Rc<Scenario>,
+    /// Requests without an answer, by number.
     waiting: BTreeMap<u64, GateRequest>,
     /// Time by which all requests must be answered, once it is known.
     over: Option<Duration>,
@@ -61,10 +66,12 @@ impl Answers {
     pub(in crate::simulation) fn healed(&mut self, now: Duration) {
         let mut longest = Duration::ZERO;
         for (origin, plan) in self.scenario.origins.iter().enumerate() {
-            let waiting = self.waiting.values().filter(|it| it.origin == origin);
-            let costs: u32 = waiting.map(|it| it.cost.get()).sum();
+            let waiting = self.waiting.values();
+            let waiting = waiting.filter(|request| request.origin == origin);
+            let costs: u32 = waiting.map(|request| request.cost.get()).sum();
             let rates = self.scenario.origin_rates(origin);
             let interval = rates.map(limit::Rate::interval).max();
+            // Maximum time for a unit of cost.
             let mut each = interval.unwrap_or_default();
             if plan.backs_off {
                 // The rate falls to a tenth at most.

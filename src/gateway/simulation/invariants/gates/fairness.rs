@@ -1,4 +1,9 @@
 //! Invariant: keys have fair shares of a shared gate.
+//!
+//! A gate bounds the pace of all requests to an origin. Gateways claim its *slots*, the instants at
+//! which requests leave, from the store. Keys and classes of keys have weights. A *lane* is a queue
+//! of requests: those of a key and a class at one gateway. A method with the name of an event, such
+//! as `arrives`, records the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -16,8 +21,9 @@ const SETTLED: Duration = Duration::from_millis(100);
 /// At slower rates few slots are granted ahead, and the first gateway to claim gets more for a
 /// while.
 const SLOWEST: f64 = 50.0;
-/// Allowed deviation of a key's use from its share, in seconds: two spans.
-const SPANS: f64 = 0.1;
+/// Allowed deviation of a key's use from its share, in seconds: twice the time that slots are
+/// granted ahead.
+const MAX_DEVIATION: f64 = 0.1;
 
 /// Invariant: while the same keys wait at all gateways, each gets its share of the departures.
 ///
@@ -32,9 +38,12 @@ pub(super) struct Fairness {
 /// Gateway, class and key.
 type Lane = (usize, usize, usize);
 
+/// State of an origin.
 #[derive(Default)]
 struct Origin {
+    /// Number of waiting requests, by lane.
     waiting: BTreeMap<Lane, u64>,
+    /// Present period in which the same keys wait.
     window: Option<Window>,
 }
 
@@ -100,6 +109,8 @@ impl Fairness {
             return;
         }
         let origin = &mut self.origins[index];
+        // Number of gateways at which a key of a class waits, and sum of the weights of a class's
+        // keys.
         let mut gateways = BTreeMap::<(usize, usize), u32>::new();
         for (_, class, key) in origin.waiting.keys() {
             *gateways.entry((*class, *key)).or_default() += 1;
@@ -111,17 +122,17 @@ impl Fairness {
         let all: u32 = classes.keys().map(|class| plan.classes[*class].1).sum();
         let parts = origin.waiting.keys().map(|lane| {
             let (_, class, key) = lane;
-            let of_class = f64::from(plan.classes[*class].1) / f64::from(all);
-            let of_keys = f64::from(plan.keys[*key].1) / f64::from(classes[class]);
-            let many = f64::from(gateways[&(*class, *key)]);
-            (*lane, of_class * of_keys / many)
+            let part_of_class = f64::from(plan.classes[*class].1) / f64::from(all);
+            let part_in_class = f64::from(plan.keys[*key].1) / f64::from(classes[class]);
+            let sharing = f64::from(gateways[&(*class, *key)]);
+            (*lane, part_of_class * part_in_class / sharing)
         });
         let parts: BTreeMap<Lane, f64> = parts.collect();
         // Each key must have enough requests until its waiters are known, and for some time after.
         let rate = plan.rate.per_second();
         let mut waiting = origin.waiting.iter();
-        let all_want = waiting.all(|(lane, many)| *many as f64 > parts[lane] * rate * 0.1 + 2.0);
-        if !all_want {
+        let all_have = waiting.all(|(lane, count)| *count as f64 > parts[lane] * rate * 0.1 + 2.0);
+        if !all_have {
             origin.window = None;
         } else if !(origin.window.as_ref()).is_some_and(|window| window.parts == parts) {
             origin.window = Some(Window {
@@ -135,17 +146,19 @@ impl Fairness {
 }
 
 impl Window {
+    /// Compares the departures with the shares: of each lane, and of each key at all gateways.
     fn check(&self, rate: f64) -> Checked {
         for (lane, part) in &self.parts {
             let left = self.left.get(lane).copied().unwrap_or(0) as f64;
             let due = part * self.all as f64;
-            if (left - due).abs() > part * rate * SPANS + 3.0 {
+            if (left - due).abs() > part * rate * MAX_DEVIATION + 3.0 {
                 let (gateway, class, key) = lane;
                 return Err(format!(
                     "{left} of key {key} in class {class} left gateway {gateway}, not {due:.1}"
                 ));
             }
         }
+        // Share, departures and number of gateways of each key of a class.
         let mut keys = BTreeMap::<(usize, usize), (f64, f64, f64)>::new();
         for (lane, part) in &self.parts {
             let left = self.left.get(lane).copied().unwrap_or(0) as f64;
@@ -154,7 +167,7 @@ impl Window {
         }
         for ((class, key), (part, left, gateways)) in keys {
             let due = part * self.all as f64;
-            if (left - due).abs() > part * rate * SPANS + 3.0 + gateways {
+            if (left - due).abs() > part * rate * MAX_DEVIATION + 3.0 + gateways {
                 return Err(format!(
                     "{left} of key {key} in class {class} left {gateways} gateways, not {due:.1}"
                 ));

@@ -1,4 +1,9 @@
-//! Invariant: the store's grid of slots.
+//! Invariant: the store grants the slots of a gate (the grid) once, in time, and to the right
+//! gateway.
+//!
+//! A gate bounds the pace of all requests to an origin. Gateways claim its *slots*, the instants at
+//! which requests leave, from the store. They are an interval of the rate apart. A method with the
+//! name of an event, such as `claimed`, records the event.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -12,6 +17,7 @@ use crate::simulation::scenario::Scenario;
 
 /// Time after which a gateway that does not claim is forgotten, in nanoseconds.
 const FORGOTTEN_AFTER: i64 = 5_000_000_000;
+/// Time without a claim after which the waiters of a gateway do not count, in nanoseconds.
 const SILENT: i64 = 200_000_000;
 /// Time that slots are granted ahead if replies take no time, in nanoseconds.
 const SPAN: i64 = 50_000_000;
@@ -27,27 +33,32 @@ pub(in crate::simulation) struct Grid {
     origins: Vec<State>,
 }
 
+/// State of a grid.
 #[derive(Default)]
 struct State {
     /// Slots granted since the store last lost its data.
     granted: BTreeSet<i64>,
-    /// Gateways that have claimed.
-    known: BTreeMap<Vec<u8>, Known>,
+    /// Gateways that have claimed, by the name in their claims.
+    known: BTreeMap<Vec<u8>, KnownGateway>,
     /// Rate of the newest file, and its time; `None` if unknown.
     rate: Option<(Rate, f64)>,
     /// Whether the store has lost data.
     has_forgotten: bool,
+    /// Keys that gateways have reported.
     keys: ReportedKeys,
+    /// Longest round trip that a gateway has reported, in microseconds.
     max_lead: f64,
 }
 
-struct Known {
+/// A gateway that has claimed.
+struct KnownGateway {
+    /// Number of the gateway.
     gateway: usize,
     /// Time of the last claim.
     last_claim: i64,
     /// Whether that was before the store last lost its data.
     is_forgotten: bool,
-    /// Waiting classes, as in the last claim.
+    /// Waiting classes, as in the last claim: name, weight, sum of the weights of its keys.
     classes: Vec<(u32, f64, f64)>,
 }
 
@@ -81,17 +92,18 @@ impl Grid {
 }
 
 impl State {
+    /// Records a claim, and checks that no other gateway has the same name.
     fn record_claim(&mut self, gateway: usize, call: &ClaimCall) -> Checked {
         self.max_lead = self.max_lead.max(call.lead);
         // Forgotten gateways stay forgotten, also if the clock is set back.
         self.known
-            .retain(|_, it| call.now - it.last_claim < FORGOTTEN_AFTER);
+            .retain(|_, known| call.now - known.last_claim < FORGOTTEN_AFTER);
         for known in self.known.values_mut() {
             if call.now - known.last_claim >= SILENT {
                 known.classes.clear();
             }
         }
-        let known = Known {
+        let known = KnownGateway {
             gateway,
             last_claim: call.now,
             is_forgotten: false,
@@ -103,7 +115,7 @@ impl State {
             known.last_claim = known.last_claim.min(call.now);
         }
         match before {
-            Some(Known { gateway: other, .. }) if other != gateway => Err(format!(
+            Some(KnownGateway { gateway: other, .. }) if other != gateway => Err(format!(
                 "gateways {other} and {gateway} claim by the same name"
             )),
             _ => Ok(()),
@@ -113,7 +125,7 @@ impl State {
     /// Checks that exactly the gateways that have claimed recently are counted.
     fn check_gateways(&self, call: &ClaimCall) -> Checked {
         let most = self.known.len();
-        let kept = self.known.values().filter(|it| !it.is_forgotten);
+        let kept = self.known.values().filter(|known| !known.is_forgotten);
         let least = kept.count();
         let reported = call.gateways as usize;
         if (least..=most).contains(&reported) {
@@ -145,6 +157,7 @@ impl State {
         if self.has_forgotten {
             return Ok(());
         }
+        // Weight of each class, and sum of the weights of its waiting keys.
         let mut classes = HashMap::<u32, (f64, f64)>::new();
         for (gateway, known) in &self.known {
             for (name, weight, keys) in &known.classes {
@@ -153,10 +166,10 @@ impl State {
                 *class = (class.0.max(*weight), class.1 + counted);
             }
         }
-        let all: f64 = classes.values().map(|(weight, _)| weight).sum();
+        let all_weights: f64 = classes.values().map(|(weight, _)| weight).sum();
         let own = call.classes.iter().map(|(name, _, keys)| {
-            let (weight, of_all) = classes[name];
-            weight / all * self.keys.counted(&call.gateway, *name, *keys) / of_all
+            let (weight, all_keys) = classes[name];
+            weight / all_weights * self.keys.counted(&call.gateway, *name, *keys) / all_keys
         });
         let part = if call.classes.is_empty() {
             1.0
@@ -187,11 +200,12 @@ impl State {
         Err(format!("{} is in force, not {rate}", call.in_force))
     }
 
+    /// Checks the granted slots: their number, their times, and their distances.
     fn check_slots(&mut self, call: &ClaimCall) -> Checked {
         let interval = nanos(call.in_force.interval() * call.pieces);
-        let micros = |micros: f64| (micros * 1000.0) as i64;
-        let first = call.now + micros(call.lead.min(100_000.0)) - EXACT;
-        let last = call.now + SPAN + 3 * micros(self.max_lead.min(100_000.0)) + EXACT;
+        let to_nanos = |micros: f64| (micros * 1000.0) as i64;
+        let first = call.now + to_nanos(call.lead.min(100_000.0)) - EXACT;
+        let last = call.now + SPAN + 3 * to_nanos(self.max_lead.min(100_000.0)) + EXACT;
         let newest = self.granted.last();
         if newest.is_some_and(|slot| *slot > call.now + MAX_AHEAD - EXACT) {
             // After the clock was set back the grid restarts at this time. Earlier grants belong to
@@ -208,8 +222,8 @@ impl State {
                 return Err(format!("a slot {ahead} ns from now was granted"));
             }
             let before = self.granted.range(..=*slot).next_back();
-            let behind = self.granted.range(*slot..).next();
-            for other in before.into_iter().chain(behind) {
+            let after = self.granted.range(*slot..).next();
+            for other in before.into_iter().chain(after) {
                 let gap = (slot - other).abs();
                 if gap + EXACT < interval {
                     return Err(format!(

@@ -1,4 +1,7 @@
 //! Invariant: all gateways share what back-off learns.
+//!
+//! A gate *backs off* if its origin is slow or fails: it cuts its rate to a share, which then
+//! grows.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -12,8 +15,8 @@ use crate::simulation::world::HostId;
 const KNOWN_AFTER: Duration = Duration::from_secs(1);
 /// Delay with which a gateway that retries reaches the store after a fault.
 const RECOVERED_AFTER: Duration = Duration::from_secs(2);
-/// A gateway has asked the store if one of its requests left between these times ago.
-const ASKED: (Duration, Duration) = (Duration::from_millis(350), Duration::from_millis(650));
+/// A gateway has called the store recently if one of its requests left between these times ago.
+const CALLED: (Duration, Duration) = (Duration::from_millis(350), Duration::from_millis(650));
 /// Growth of the rate per second, as a share of it.
 const GROWTH: f64 = 0.05;
 /// Allowed difference between gateways that grow alike: two ticks of a tenth of a second.
@@ -23,11 +26,14 @@ const APART: f64 = 0.02;
 pub(super) struct Learning {
     scenario: Rc<Scenario>,
     gates: BTreeMap<GateId, Gate>,
+    /// Number of checks that compared a gate with others that were cut.
     checks: u64,
 }
 
+/// State of a gate.
 struct Gate {
     host: HostId,
+    /// Time since which it is known.
     began: Duration,
     /// Effective shares of the rate in the last seconds.
     shares: VecDeque<(Duration, f64)>,
@@ -72,8 +78,8 @@ impl Learning {
         if known.host != host {
             *known = new();
         }
-        if let Some((at, before)) = known.shares.back() {
-            let passed = now.saturating_sub(*at).as_secs_f64();
+        if let Some((seen, before)) = known.shares.back() {
+            let passed = now.saturating_sub(*seen).as_secs_f64();
             let most = before + GROWTH * (passed + 0.1) + 1e-6;
             if share > most {
                 return Err(format!(
@@ -94,15 +100,14 @@ impl Learning {
         let Some(then) = now.checked_sub(KNOWN_AFTER) else {
             return Ok(());
         };
-        let is_failing = self
-            .scenario
-            .faults
-            .iter()
-            .any(|(at, fault)| *at <= now && then < *at + fault.lasts() + RECOVERED_AFTER);
+        let is_failing =
+            self.scenario.faults.iter().any(|(begin, fault)| {
+                *begin <= now && then < *begin + fault.lasts() + RECOVERED_AFTER
+            });
         let known = &self.gates[&gate];
-        let (last, first) = (now.saturating_sub(ASKED.0), now.saturating_sub(ASKED.1));
-        let has_asked = known.left.iter().any(|at| (first..last).contains(at));
-        if is_failing || !has_asked || known.began + 2 * KNOWN_AFTER > now {
+        let (last, first) = (now.saturating_sub(CALLED.0), now.saturating_sub(CALLED.1));
+        let has_called = known.left.iter().any(|at| (first..last).contains(at));
+        if is_failing || !has_called || known.began + 2 * KNOWN_AFTER > now {
             return Ok(());
         }
         let of_origin = self.gates.iter().filter(|(id, _)| id.1 == gate.1);
@@ -124,7 +129,7 @@ impl Learning {
 
     /// Records that a gateway has died: the other gateways keep what it learned.
     pub(super) fn died(&mut self, gateway: usize) {
-        self.gates.retain(|(of, _), _| *of != gateway);
+        self.gates.retain(|(number, _), _| *number != gateway);
     }
 
     /// Returns how often a gate was compared with others that were cut.

@@ -1,4 +1,9 @@
 //! Invariants of gates that gateways share.
+//!
+//! A gate bounds the pace of all requests to an origin. The store has one schedule of slots for it,
+//! the *grid*. Gateways *claim* slots from the grid, and go on *alone* with a part of the rate if
+//! they cannot reach the store. A method with the name of an event, such as `arrives`, records the
+//! event.
 
 mod alone;
 mod answers;
@@ -44,8 +49,9 @@ pub(in crate::simulation) struct GateRequest {
     /// Host of the gateway. A restarted gateway has another host.
     pub(super) host: HostId,
     pub(super) origin: usize,
-    /// Indices of its key and its class.
+    /// Index of the key.
     pub(super) key: usize,
+    /// Index of the class.
     pub(super) class: usize,
     pub(super) cost: Cost,
     /// Time of arrival.
@@ -89,6 +95,7 @@ impl Gates {
         }
     }
 
+    /// Records that a request waits no longer. `passes`: it goes on to the origin.
     fn end_wait(&mut self, request: &GateRequest, passes: bool, now: Duration) -> Checked {
         self.fairness.ends(request, passes, now)?;
         let held = self.slots.held((request.gateway, request.origin), now);
@@ -106,9 +113,7 @@ impl Gates {
         self.learning.died(gateway);
     }
 
-    /// Returns counts: departures in slots, departures alone, and checks.
-    ///
-    /// The checks are those of fairness, and those of gates that back off.
+    /// Returns the counts, as in [`Outcome`](crate::simulation::run::Outcome).
     pub(super) fn counts(&self) -> [u64; 4] {
         let (in_slots, alone) = self.slots.counts();
         let (fairness, learning) = (self.fairness.checks(), self.learning.checks());
@@ -258,11 +263,13 @@ impl Invariants {
         claim
     }
 
+    /// Checks conditions of gates. Fails the simulation if one does not hold.
     fn check_at_gates(&self, check: impl FnOnce(&mut Gates, Duration) -> Checked) {
         let checked = check(&mut self.gates.borrow_mut(), self.world.now());
         self.check(checked);
     }
 
+    /// Adds a step of a request to the trace.
     fn note_at_gate(&self, request: &GateRequest, what: std::fmt::Arguments<'_>) {
         let (id, gateway, origin) = (request.id, request.gateway, request.origin);
         let (key, class) = (request.key, request.class);

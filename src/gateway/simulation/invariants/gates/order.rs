@@ -1,4 +1,8 @@
 //! Invariant: first come, first served at a gate.
+//!
+//! A gate bounds the pace of all requests to an origin. A *lane* is a queue of requests at the gate
+//! of one gateway: those of a key and a class, or of a class if keys do not share the gate. A
+//! method with the name of an event, such as `arrives`, records the event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -17,8 +21,10 @@ pub(super) struct Order {
 /// Host, origin, class and key.
 type Lane = (HostId, usize, usize, usize);
 
+/// Waiting requests of a lane.
 #[derive(Default)]
 struct Waiting {
+    /// Numbers of the requests.
     ids: BTreeSet<u64>,
     /// A request that left before earlier ones, with its time.
     ///
@@ -45,21 +51,19 @@ impl Order {
     }
 
     pub(super) fn died(&mut self, host: HostId) {
-        self.lanes.retain(|(of, ..), _| *of != host);
+        self.lanes.retain(|(other, ..), _| *other != host);
     }
 
     pub(super) fn passes(&mut self, request: &GateRequest, now: Duration) -> Checked {
         let lane = self.lane(request);
         let waiting = self.lanes.entry(lane).or_default();
         waiting.ids.remove(&request.id);
-        if let Some((at, by)) = waiting.overtaken
-            && at < now
+        if let Some((time, by)) = waiting.overtaken
+            && time < now
             && request.id < by
         {
             let id = request.id;
-            return Err(format!(
-                "request {id} goes on behind {by}, which came later"
-            ));
+            return Err(format!("request {id} goes on after {by}, which came later"));
         }
         if waiting.ids.first().is_some_and(|first| *first < request.id) {
             waiting.overtaken = Some((now, request.id));

@@ -1,4 +1,7 @@
 //! A simple model of the keys that gateways have reported to the store.
+//!
+//! Gateways that share a gate report which keys wait at them. The store tells each gateway at how
+//! many gateways its keys wait, because a key has one share at all of them together.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +11,13 @@ use crate::simulation::claim_call::ClaimCall;
 /// Keys that gateways have reported to the store for one origin.
 #[derive(Default)]
 pub(super) struct ReportedKeys {
+    /// Number that the store changes when it loses what was reported.
     generation: f64,
     /// Class and weight of each reported key, by gateway.
     reported: BTreeMap<Vec<u8>, BTreeMap<u64, (u32, u32)>>,
     /// Number of the last claim, by gateway.
     ///
-    /// A claim that arrives behind a later one reports nothing.
+    /// A claim that arrives after a later one reports nothing.
     last: BTreeMap<Vec<u8>, f64>,
     /// Information that each gateway has received.
     received: BTreeMap<Vec<u8>, ReceivedKeys>,
@@ -22,19 +26,17 @@ pub(super) struct ReportedKeys {
 /// Number of gateways at which keys wait, as received by a gateway.
 #[derive(Default)]
 struct ReceivedKeys {
+    /// Number of gateways, by key.
     gateways: BTreeMap<u64, u16>,
-    /// Number of the last claim and its reply. The reply counts once the gateway has received it.
+    /// Number of the last claim, and its reply. The reply counts once the gateway has received it.
     replied: (f64, Vec<(u64, u16)>),
 }
 
 impl ReportedKeys {
     /// Records the keys reported by a gateway, and checks the store's reply.
     pub(super) fn claimed(&mut self, call: &ClaimCall) -> Checked {
-        let (is_new, is_known) = (
-            call.generation != self.generation,
-            call.known == call.generation,
-        );
-        if is_new {
+        let is_known = call.known == call.generation;
+        if call.generation != self.generation {
             self.generation = call.generation;
             self.reported.clear();
             self.received.clear();
@@ -96,6 +98,7 @@ impl ReportedKeys {
         self.reported.keys()
     }
 
+    /// Returns the number of gateways that have reported a key.
     fn gateways_of(&self, key: u64) -> usize {
         let reported = self.reported.values();
         reported.filter(|keys| keys.contains_key(&key)).count()
@@ -104,7 +107,8 @@ impl ReportedKeys {
     /// Returns the weight that counts for a class at a gateway with this sum of key weights.
     pub(super) fn counted(&self, gateway: &[u8], class: u32, weights: f64) -> f64 {
         let reported = self.reported.get(gateway).into_iter().flatten();
-        let of_class = reported.filter(|(_, (of, _))| *of == class);
+        let of_class = reported.filter(|(_, (other, _))| *other == class);
+        // Weights of the reported keys: whole, and divided by the number of their gateways.
         let (mut named, mut counted) = (0.0, 0.0);
         for (key, (_, weight)) in of_class {
             let gateways = u32::try_from(self.gateways_of(*key)).unwrap_or(u32::MAX);

@@ -1,4 +1,8 @@
 //! Invariant: each departure uses one granted slot.
+//!
+//! A gate bounds the pace of all requests to an origin. Gateways claim its *slots*, the instants at
+//! which requests leave, from the store. A method with the name of an event, such as `claimed`,
+//! records the event.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,7 +27,9 @@ const EXACT: i64 = 3000;
 /// wait.
 pub(in crate::simulation) struct Slots {
     scenario: Rc<Scenario>,
+    /// Claims whose reply is in flight.
     claims: BTreeMap<ClaimId, Claim>,
+    /// Number of the last claim.
     next: u64,
     gates: BTreeMap<GateId, Gate>,
     /// Time of the last jump of the store's clock.
@@ -43,6 +49,7 @@ pub(in crate::simulation) struct ClaimId(u64);
 /// A claim whose reply is in flight.
 struct Claim {
     gate: GateId,
+    /// Time at which the store ran it.
     ran: Duration,
     /// Number of gateways that the reply reports.
     gateways: u32,
@@ -57,13 +64,15 @@ struct Gate {
     slots: Vec<Slot>,
     /// Recent round trips to the store.
     trips: Vec<Trip>,
-    /// Number of waiting requests, and the time since which requests wait.
+    /// Number of waiting requests.
     waiting: u64,
+    /// Time since which requests wait without a break, in nanoseconds.
     since: i64,
-    /// Time of the last reply that was in time.
+    /// Time of the last reply that was in time, in nanoseconds.
     received: i64,
 }
 
+/// An unused slot.
 struct Slot {
     /// Time of the slot, in nanoseconds.
     at: i64,
@@ -75,9 +84,11 @@ struct Slot {
 
 /// A round trip to the store.
 struct Trip {
+    /// Time at which the store ran the claim.
     ran: Duration,
+    /// Time at which the gateway received the reply.
     received: Duration,
-    /// Duration in nanoseconds.
+    /// Duration of the round trip in nanoseconds.
     took: i64,
 }
 
@@ -104,7 +115,9 @@ impl Slots {
     pub(super) fn claimed(&mut self, gateway: usize, call: &ClaimCall, now: Duration) -> ClaimId {
         self.next += 1;
         let id = ClaimId(self.next);
+        // Difference of the simulation's clock to the store's.
         let here = nanos(now) - call.now;
+        // A granted slot stands for several departures.
         let pieces = |slot: &i64| {
             let first = *slot + here;
             let rate = call.in_force;
@@ -179,7 +192,7 @@ impl Slots {
 
     /// Records that a request waits no longer.
     pub(super) fn ends(&mut self, request: &GateRequest, now: Duration) -> Checked {
-        // The slot of a client that leaves before its slot is lost.
+        // A client that leaves may take a slot with it.
         let has_disconnects = self.scenario.moods[0] > 0;
         let is_checked = self.scenario.is_plain(request.origin) && !has_disconnects;
         let interval = self.scenario.origins[request.origin].rate.interval();
@@ -207,13 +220,14 @@ impl Slots {
     }
 
     pub(super) fn died(&mut self, gateway: usize) {
-        self.gates.retain(|(of, _), _| *of != gateway);
+        self.gates.retain(|(number, _), _| *number != gateway);
     }
 
     /// Returns the number of departures in slots, and of departures alone.
     pub(super) fn counts(&self) -> (u64, u64) {
-        let all = self.departures.values();
-        (all.map(|all| all.len() as u64).sum(), self.alone)
+        let in_slots = self.departures.values();
+        let in_slots = in_slots.map(|departures| departures.len() as u64);
+        (in_slots.sum(), self.alone)
     }
 
     /// Records a departure. Returns the way in which the request left.
@@ -253,17 +267,18 @@ impl Slots {
         // Cost of a request beyond the first slot, which its gateway may owe.
         let costly = departures.iter().map(|(_, cost)| cost - 1).max();
         let owed = self.scenario.clocks.len() as f64 * f64::from(costly.unwrap_or(0));
+        // Whether responses report other costs.
         let is_settled = self.scenario.moods[3] > 0;
-        let (mut many, mut costs) = (0.0, 0.0);
+        let (mut count, mut costs) = (0.0, 0.0);
         for (first, cost) in departures.iter().rev() {
             let span = last.saturating_sub(*first);
             let most = (span + slack).as_secs_f64() / interval + 1.0 + 1e-6;
-            many += 1.0;
+            count += 1.0;
             costs += f64::from(*cost);
             // A lower cost in a response reduces the debt.
-            if many > most || (!is_settled && costs > most + owed) {
+            if count > most || (!is_settled && costs > most + owed) {
                 return Err(format!(
-                    "{many} left in {span:?} and cost {costs}, more than {most:.2}"
+                    "{count} left in {span:?} and cost {costs}, more than {most:.2}"
                 ));
             }
         }
@@ -320,8 +335,8 @@ impl Gate {
     /// is shorter than the round trips may not be noticed.
     fn error(&self, jumped: Option<Duration>, now: Duration) -> i64 {
         let kept = now.saturating_sub(Duration::from_secs(10));
-        let lately = self.trips.iter().filter(|trip| trip.received >= kept);
-        let fastest = lately.map(|trip| trip.took).min().unwrap_or(0);
+        let recent = self.trips.iter().filter(|trip| trip.received >= kept);
+        let fastest = recent.map(|trip| trip.took).min().unwrap_or(0);
         let drifts = nanos(now.min(Duration::from_secs(20))) / 20_000;
         let jumped = jumped.filter(|at| now.saturating_sub(*at) < Duration::from_secs(20));
         let unnoticed = jumped.map_or(0, |at| {

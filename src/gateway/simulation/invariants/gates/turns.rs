@@ -1,4 +1,9 @@
 //! Invariant: a gateway that backs off takes only part of its slots.
+//!
+//! A gate bounds the pace of all requests to an origin. Gateways claim its *slots*, the instants at
+//! which requests leave, from the store. A gateway *backs off* while the origin is slow or fails:
+//! then it takes only a share of its slots. A method with the name of an event, such as `claimed`,
+//! records the event.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +19,25 @@ const EXACT: f64 = 2000.0;
 
 /// Invariant: a gateway that backs off takes slots only at its reduced pace.
 ///
-/// Its pace has one slot per interval divided by its share, as of the claim. A late slot is made
-/// up: a slot is due at most one such interval before the first slot that the gateway can use.
-/// Slots are whole intervals, so a slot may come up to one interval before it is due.
+/// At this pace, slots are one interval divided by its share apart, as of the claim. The gateway
+/// does not lose what it could not use: its next slot is due at most one such distance before the
+/// first slot that it can use. Slots are whole intervals apart, so a slot may come one interval
+/// before it is due.
 #[derive(Default)]
 pub(in crate::simulation) struct Turns {
-    backing_off: BTreeMap<Name, BackingOff>,
+    backing_off: BTreeMap<Claimer, BackingOff>,
     /// Effective rate, by origin.
     rates: BTreeMap<usize, Rate>,
 }
 
 /// An origin, and the process that claims.
-type Name = (usize, Vec<u8>);
+type Claimer = (usize, Vec<u8>);
 
 /// A gateway that backs off.
 struct BackingOff {
-    /// Time of its last claim.
-    now: i64,
-    /// Earliest time of its last slot, in nanoseconds from then; `None` if unknown.
+    /// Time of the last claim.
+    claimed_at: i64,
+    /// Earliest time of the last slot, in nanoseconds after that claim; `None` if unknown.
     last: Option<f64>,
 }
 
@@ -49,29 +55,30 @@ impl Turns {
             return Ok(());
         }
         let backing_off = self.backing_off.entry(gate).or_insert(BackingOff {
-            now: call.now,
+            claimed_at: call.now,
             last: None,
         });
-        let passed = (call.now - backing_off.now) as f64;
+        let passed = (call.now - backing_off.claimed_at) as f64;
         let known = backing_off
             .last
             .filter(|_| (0.0..FORGOTTEN_AFTER).contains(&passed));
-        let slot = 1e9 / call.in_force.per_second() * f64::from(call.pieces);
-        let apart = slot / (call.part * call.part_taken);
+        let interval = 1e9 / call.in_force.per_second() * f64::from(call.pieces);
+        // Distance of slots at the reduced pace.
+        let apart = interval / (call.part * call.part_taken);
         let earliest = call.lead.min(100_000.0) * 1000.0 - apart;
         let mut last = known.map(|last| last - passed);
-        for at in &call.slots {
-            let at = (at - call.now) as f64;
+        for granted in &call.slots {
+            let ahead = (granted - call.now) as f64;
             let turn = last.map_or(earliest, |last| earliest.max(last + apart));
-            if at + slot + EXACT < turn {
-                let early = (turn - at) / 1e6;
+            if ahead + interval + EXACT < turn {
+                let early = (turn - ahead) / 1e6;
                 return Err(format!(
                     "a gateway that backs off was granted a slot {early:.3} ms before its turn"
                 ));
             }
             last = Some(turn);
         }
-        (backing_off.now, backing_off.last) = (call.now, last);
+        (backing_off.claimed_at, backing_off.last) = (call.now, last);
         Ok(())
     }
 

@@ -1,4 +1,8 @@
 //! Invariant: no slot is free while requests wait.
+//!
+//! A gate bounds the pace of all requests to an origin. Gateways claim its *slots*, the instants at
+//! which requests leave, from the store. A method with the name of an event, such as `arrives`,
+//! records the event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -17,15 +21,16 @@ const SETTLED: Duration = Duration::from_millis(50);
 
 /// Invariant: no slot stays free while a gateway has more waiters than slots.
 ///
-/// The waiters must have waited for some time. In addition, a request that arrives while none waits
-/// leaves as soon as the store has replied. It is checked if all requests cost one and only the
-/// pace delays them, while nothing fails.
+/// Only waiters count that have waited for some time. In addition, a request that arrives while
+/// none waits leaves as soon as the store has replied. Both are checked while nothing fails, if all
+/// requests cost one and only the pace delays them.
 pub(super) struct Work {
     scenario: Rc<Scenario>,
     origins: Vec<Origin>,
     gates: BTreeMap<GateId, SlotShortage>,
 }
 
+/// State of an origin.
 #[derive(Default)]
 struct Origin {
     /// Granted slots, in nanoseconds on the simulation's clock.
@@ -60,7 +65,7 @@ impl Work {
     }
 
     pub(super) fn arrives(&mut self, request: &GateRequest, held: u64) {
-        let (answer, interval) = (self.answer(), self.interval(request.origin));
+        let (answer, interval) = (self.reply_time(), self.interval(request.origin));
         let origin = &mut self.origins[request.origin];
         let last = origin.granted.last().copied().unwrap_or(i64::MIN);
         let is_idle = last.saturating_add(nanos(interval)) <= nanos(request.since);
@@ -107,7 +112,7 @@ impl Work {
 
     /// Records the number of slots that a gate has.
     pub(super) fn note_held(&mut self, gate: GateId, held: u64, now: Duration) {
-        let settled = SETTLED + 2 * self.answer();
+        let settled = SETTLED + 2 * self.reply_time();
         let shortage = self.shortage(gate);
         let waiting = shortage.waiting.values();
         let long = waiting.take_while(|since| **since + settled <= now).count();
@@ -156,7 +161,8 @@ impl Work {
     /// Returns a gateway that had too few slots at this time and shortly before.
     fn gateway_with_shortage(&self, origin: usize, at: Duration) -> Option<usize> {
         let from = at.checked_sub(Duration::from_millis(5))?;
-        let of_origin = self.gates.iter().filter(|((_, of), _)| *of == origin);
+        let gates = self.gates.iter();
+        let of_origin = gates.filter(|((_, other), _)| *other == origin);
         let mut short = of_origin.filter(|(_, shortage)| {
             let before = || shortage.before.iter().rev();
             shortage.since.is_some_and(|since| since <= from)
@@ -165,20 +171,23 @@ impl Work {
         short.next().map(|((gateway, _), _)| *gateway)
     }
 
+    /// Returns the shortage of a gate.
     fn shortage(&mut self, gate: GateId) -> &mut SlotShortage {
         self.gates.entry(gate).or_default()
     }
 
+    /// Returns the longest interval of an origin's slots.
     fn interval(&self, origin: usize) -> Duration {
         let rates = self.scenario.origin_rates(origin);
         rates.map(Rate::interval).max().unwrap_or_default()
     }
 
     /// Returns the maximum time of a store's reply, including a new connection.
-    fn answer(&self) -> Duration {
+    fn reply_time(&self) -> Duration {
         4 * self.scenario.delay.1
     }
 
+    /// Returns whether this invariant holds for an origin.
     fn is_checked(&self, origin: usize) -> bool {
         let has_one_rate = self.scenario.origin_rates(origin).count() == 1;
         has_one_rate && self.scenario.is_plain(origin)
