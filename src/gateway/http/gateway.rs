@@ -1,4 +1,8 @@
 //! The gateway in use: its routes, and the zones and origins that they name.
+//!
+//! A *zone* limits the rate of each key. The *gate* of an origin limits all requests to it; a
+//! *class* is a group of requests there. A *waiting room* lets visitors of an origin wait. With
+//! *collapse*, requests share answers. `reload` builds the next version.
 
 mod counting;
 mod learned_costs;
@@ -8,7 +12,7 @@ mod reload;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use actix_rt::ArbiterHandle;
-use config::{Route, RouteIndex, Settings, StoreKind};
+use config::{Route, RouteIndex, Settings};
 use futures_util::future::join_all;
 use limit::Moment;
 use tokio::sync::watch;
@@ -24,7 +28,7 @@ use crate::observe::spans::Spans;
 use crate::origin::{Dialer, Origin};
 use crate::room::OriginRoom;
 use crate::time::clock;
-use crate::zone::{StoreHealth, Zone, during_outage};
+use crate::zone::{StoreHealth, Zone};
 use learned_costs::LearnedCosts;
 
 pub use learned_costs::SavedCost;
@@ -41,7 +45,7 @@ pub struct Gateway {
     /// Metrics of collapsing, by the origin's index; `None` if no route to the origin collapses.
     collapses: Vec<Option<Arc<CollapseMetrics>>>,
     zones: Vec<Arc<Zone>>,
-    /// Smallest burst of the queueing limits in each zone, by the zone's index; `None` without one.
+    /// Smallest burst of a zone's limits with a queue, by the zone's index; `None` without one.
     least_bursts: Vec<Option<u32>>,
     /// Zones that were removed from the file while they had waiters.
     retired: Vec<Arc<Zone>>,
@@ -93,50 +97,6 @@ impl Lifecycle {
     }
 }
 
-/// Returns the health of the store, if these settings share zones or origins.
-///
-/// Reuses `known` if the settings of the store are unchanged.
-fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
-    let during_outage = during_outage(settings)?;
-    let health = match known.filter(|known| *known.settings() == settings.redis) {
-        Some(same) => Arc::clone(same),
-        None => Arc::new(StoreHealth::new(settings.redis.clone())),
-    };
-    health.set_during_outage(during_outage);
-    Some(health)
-}
-
-/// Returns the waiting rooms of these settings' origins. Existing rooms get the new settings.
-///
-/// `since`: instant at which the file got new limits.
-fn rooms(
-    settings: &Settings,
-    known: &[Option<Arc<OriginRoom>>],
-    store: Option<&Arc<StoreHealth>>,
-    since: Moment,
-) -> Vec<Option<Arc<OriginRoom>>> {
-    let now = clock::now();
-    let room_of = |origin: &config::Origin| {
-        let configured = origin.room.as_ref()?;
-        let store = store.filter(|_| configured.store == StoreKind::Redis);
-        let is_of_origin = |room: &&Arc<OriginRoom>| room.origin == origin.name;
-        let known = known.iter().flatten().find(is_of_origin);
-        if let Some(room) = known.filter(|room| room.is_kept_in(store)) {
-            room.retune(configured, now);
-            return Some(Arc::clone(room));
-        }
-        if known.is_some() {
-            tracing::warn!(
-                origin = origin.name,
-                "room moved to another store: its queue starts empty"
-            );
-        }
-        let room = OriginRoom::new(&origin.name, configured, store, (since, now));
-        Some(Arc::new(room))
-    };
-    settings.origins.iter().map(room_of).collect()
-}
-
 /// Returns the metrics of collapsing, by the origin's index. `None`: no route to it collapses.
 fn collapses(
     settings: &Settings,
@@ -150,16 +110,6 @@ fn collapses(
         collapses(index).then(|| known.get(&origin.name, CollapseMetrics::default))
     };
     settings.origins.iter().enumerate().map(metrics).collect()
-}
-
-/// Returns the classes at the gate of an origin, with their metrics; empty without a gate.
-fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<Count>)> {
-    let classes = origin.settings().classes.iter();
-    let named = classes.filter_map(|class| {
-        let metrics = origin.gate()?.metrics().class(&class.name);
-        Some((Box::from(&*class.name), metrics))
-    });
-    named.collect()
 }
 
 impl Gateway {
@@ -188,8 +138,9 @@ impl Gateway {
     fn share_gates(&self, workers: &[ArbiterHandle], since: Moment) {
         let store = self.store_health.as_ref();
         let gated = self.origins.iter().filter_map(|it| Some((it, it.gate()?)));
-        for (nth, (origin, gate)) in gated.enumerate() {
-            let worker = workers.get(nth % workers.len().max(1));
+        for (index, (origin, gate)) in gated.enumerate() {
+            // The gates take turns on the workers. There is no worker in some tests.
+            let worker = workers.get(index % workers.len().max(1));
             gate.share(origin.settings(), store, worker, since);
         }
         for (room, worker) in self.rooms().zip(workers.iter().cycle()) {
@@ -386,13 +337,13 @@ impl Gateway {
         self.lifecycle.stopping.subscribe()
     }
 
-    /// Returns the leases of all zones and gates to Redis.
+    /// Gives the leases of all zones and gates back to Redis, before the process ends.
     pub async fn give_back_leases(&self) {
         let zones = self.zones.iter().chain(&self.retired);
-        let of_zones = join_all(zones.map(|zone| zone.give_back_leases()));
+        let zones_done = join_all(zones.map(|zone| zone.give_back_leases()));
         let gates = self.origins.iter().filter_map(Origin::gate);
-        let of_gates = join_all(gates.map(|gate| gate.give_back_permits()));
-        tokio::join!(of_zones, of_gates);
+        let gates_done = join_all(gates.map(|gate| gate.give_back_permits()));
+        tokio::join!(zones_done, gates_done);
     }
 
     /// Rejects all waiters and all later requests.

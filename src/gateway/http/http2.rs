@@ -1,4 +1,7 @@
-//! Bodies and trailers over HTTP/2, for both sides. h2 handles the protocol.
+//! Bodies and trailers over HTTP/2, for clients and origins. The crate h2 handles the protocol.
+//!
+//! The *window* of a stream is the number of bytes that the peer accepts now. *Trailers* are fields
+//! after a body.
 
 use std::task::{Context, Poll, ready};
 
@@ -25,6 +28,7 @@ pub(crate) fn poll_send(
     is_last: bool,
 ) -> Poll<Result<usize, StreamClosed>> {
     stream.reserve_capacity(bytes.len());
+    // Number of bytes that the window and the buffer accept now.
     let mut capacity = stream.capacity();
     if capacity == 0 {
         let granted = ready!(stream.poll_capacity(cx));
@@ -36,7 +40,7 @@ pub(crate) fn poll_send(
     Poll::Ready(sent.map(|()| count).map_err(|_| StreamClosed))
 }
 
-/// Sends a whole piece, in parts as the window allows. `note` gets the bytes of each part.
+/// Sends a whole piece, in parts as the window allows. Calls `note` with the bytes of each part.
 ///
 /// `is_last`: the body ends with the piece.
 pub(crate) fn poll_send_piece(
@@ -75,7 +79,7 @@ pub(crate) fn send_end(
 /// Adds a field to a head or to trailers.
 pub(crate) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
     let name = HeaderName::from_bytes(name);
-    // HTTP/2 accepts every field that HTTP/1 accepts.
+    // HTTP/2 accepts every field that HTTP/1 accepts, so no field is lost here.
     if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
         headers.append(name, value);
     }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 /// Number of unanswered probes after which a connection is closed.
 ///
-/// The probes together take as long as the idle time before the first one.
+/// The interval between probes is chosen so that they take as long as the idle time before them.
 const PROBES: u32 = 4;
 
 /// Lets the kernel probe a peer that has sent nothing for `idle`; `None` turns probing off.
@@ -23,6 +23,7 @@ pub fn set_keepalive(socket: &TcpStream, idle: Option<Duration>) {
 
 /// Sets the socket options for probing.
 fn try_set(socket: &TcpStream, idle: Duration) -> io::Result<()> {
+    // The kernel accepts no shorter time.
     let second = Duration::from_secs(1);
     sockopt::set_socket_keepalive(socket, true)?;
     sockopt::set_tcp_keepidle(socket, idle.max(second))?;

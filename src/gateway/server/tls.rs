@@ -23,7 +23,7 @@ pub(super) fn tls_servers(server: &Server) -> io::Result<Vec<Option<TlsServer>>>
     };
     let certificates = Arc::new(Certificates::load(&tls.pairs).map_err(|error| explain(&error))?);
     // The headline, the metrics and the log report when they expire.
-    certificates.note();
+    certificates.publish_validity();
     actix_rt::spawn(Arc::clone(&certificates).follow());
     // Addresses that check client certificates in the same way share a `TlsServer`.
     let mut started: Vec<(Option<&ClientAuth>, TlsServer)> = Vec::new();

@@ -1,4 +1,6 @@
-//! Facts read from a certificate that rustls does not provide.
+//! Facts in an X.509 certificate that rustls does not return: identity of a client, DNS names.
+//!
+//! `peer` keeps the identity of a client. `certificates` chooses a server certificate by its names.
 
 use ring::digest::{SHA256, digest};
 use x509_cert::certificate::{CertificateInner, Raw};
@@ -18,12 +20,12 @@ pub struct ClientCertificate {
 }
 
 impl ClientCertificate {
-    /// Reads a certificate. A field that cannot be read is empty.
+    /// Reads a certificate in DER form. A field that cannot be read is empty.
     pub fn of(certificate: &[u8]) -> Self {
         let hash = digest(&SHA256, certificate);
-        let fingerprint = { hash.as_ref().iter() }.map(|byte| format!("{byte:02x}"));
-        let read = CertificateInner::<Raw>::from_der(certificate).ok();
-        let facts = read.as_ref().map(CertificateInner::tbs_certificate);
+        let fingerprint_digits = { hash.as_ref().iter() }.map(|byte| format!("{byte:02x}"));
+        let parsed = CertificateInner::<Raw>::from_der(certificate).ok();
+        let facts = parsed.as_ref().map(CertificateInner::tbs_certificate);
         let serial = facts.map(|facts| facts.serial_number().as_bytes());
         // A leading zero byte only marks the number as positive.
         let serial = serial.map(|bytes| match bytes {
@@ -31,22 +33,22 @@ impl ClientCertificate {
             bytes => bytes,
         });
         let serial = serial.unwrap_or_default().iter();
-        let digits = serial.map(|it| format!("{it:02X}"));
+        let serial_digits = serial.map(|byte| format!("{byte:02X}"));
         Self {
-            fingerprint: fingerprint.collect(),
+            fingerprint: fingerprint_digits.collect(),
             subject: facts.map_or(String::new(), |facts| facts.subject().to_string()),
-            serial: digits.collect(),
+            serial: serial_digits.collect(),
         }
     }
 }
 
-/// Returns the DNS names in a certificate. Wildcards are returned as they are written.
-pub(super) fn names(certificate: &[u8]) -> Vec<Box<str>> {
-    let Ok(read) = CertificateInner::<Raw>::from_der(certificate) else {
+/// Returns the DNS names in a certificate in DER form. Wildcards are returned as they are written.
+pub(super) fn dns_names(certificate: &[u8]) -> Vec<Box<str>> {
+    let Ok(parsed) = CertificateInner::<Raw>::from_der(certificate) else {
         return Vec::new();
     };
-    let facts = read.tbs_certificate();
-    let Ok(Some((_, SubjectAltName(names)))) = facts.get_extension() else {
+    let facts = parsed.tbs_certificate();
+    let Ok(Some((_is_critical, SubjectAltName(names)))) = facts.get_extension() else {
         return Vec::new();
     };
     let hosts = names.into_iter().filter_map(|name| match name {
@@ -81,7 +83,7 @@ mod tests {
         assert_eq!((validity.from, validity.to), (86_400, 2_524_608_000));
         let facts = ClientCertificate::of(certificate.der());
         assert_eq!(facts.serial, "800A");
-        assert_eq!(names(certificate.der()), [Box::<str>::from("a.test")]);
+        assert_eq!(dns_names(certificate.der()), [Box::<str>::from("a.test")]);
         assert_eq!(facts.fingerprint.len(), 64);
         assert!(facts.subject.contains("O=drip"), "{}", facts.subject);
         let subject = facts.subject;

@@ -1,4 +1,6 @@
 //! The server's certificates: load them, choose one for each client, reload changed files.
+//!
+//! A *pair* is a certificate file (with its chain) and its key file, both in PEM.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -16,7 +18,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-use super::certificate_facts::names;
+use super::certificate_facts::dns_names;
 use crate::observe::certificates::{CertificateOf, log_expiring, note_certificate, note_problem};
 
 /// Maximum size of a certificate file (with its chain) or of a key file, in bytes.
@@ -24,9 +26,10 @@ const MAX_FILE_SIZE: u64 = 1 << 20;
 
 /// Certificates that the gateway presents to clients. They are reloaded when their files change.
 pub struct Certificates {
+    /// Configured pairs, in the order of the configuration.
     pairs: Vec<CertPair>,
     provider: CryptoProvider,
-    /// Certificates in use, in the order of the configuration.
+    /// Certificates in use: one for each pair, in the same order.
     ///
     /// For a client that requests no name, or an unknown name, the first certificate whose key type
     /// the client supports is used.
@@ -47,9 +50,10 @@ impl Loaded {
     fn contains(&self, name: &ServerName<'_>) -> bool {
         match name {
             ServerName::DnsName(name) => {
-                let mut known = self.names.iter();
-                known.any(|known| known.eq_ignore_ascii_case(name.as_ref()))
+                let mut names = self.names.iter();
+                names.any(|known| known.eq_ignore_ascii_case(name.as_ref()))
             }
+            // An IP address has no wildcard.
             _ => true,
         }
     }
@@ -61,10 +65,10 @@ impl Loaded {
 
     /// Publishes the validity of the certificate to the headline, the metrics and the log.
     ///
-    /// `pair`: the files that it comes from.
-    fn publish(&self, pair: &CertPair) {
+    /// `pair`: files of the certificate.
+    fn publish_validity(&self, pair: &CertPair) {
         if let Some(validity) = self.validity() {
-            note_certificate(CertificateOf::Server, &name_of(pair), validity);
+            note_certificate(CertificateOf::Server, &pair_name(pair), validity);
         }
     }
 
@@ -126,9 +130,9 @@ impl Certificates {
     }
 
     /// Publishes the validity of all certificates to the headline, the metrics and the log.
-    pub fn note(&self) {
+    pub fn publish_validity(&self) {
         for (pair, loaded) in self.pairs.iter().zip(&*self.in_use()) {
-            loaded.publish(pair);
+            loaded.publish_validity(pair);
         }
     }
 
@@ -141,16 +145,17 @@ impl Certificates {
         follow_files("the current certificate stays in use", renew).await;
     }
 
-    /// Reloads the pairs whose files changed. Returns the last problem.
+    /// Reloads the pairs whose files changed. Returns the problem of the last pair that has one.
     fn renew(&self) -> Result<(), TlsFileError> {
-        let mut last = Ok(());
+        let mut last_problem = Ok(());
         for (index, pair) in self.pairs.iter().enumerate() {
             let renewed = self.renew_pair(index, pair);
             let problem = renewed.as_ref().err().map(ToString::to_string);
-            note_problem(CertificateOf::Server, &name_of(pair), problem.as_deref());
-            last = renewed.and(last);
+            note_problem(CertificateOf::Server, &pair_name(pair), problem.as_deref());
+            // `and` returns the earlier problem if this pair has none.
+            last_problem = renewed.and(last_problem);
         }
-        last
+        last_problem
     }
 
     /// Reloads a pair if its files changed. `index`: its index among the pairs.
@@ -161,7 +166,7 @@ impl Certificates {
             return Ok(());
         }
         let renewed = parse_pair(pair, text, &self.provider)?;
-        renewed.publish(pair);
+        renewed.publish_validity(pair);
         let in_use = self.in_use.write();
         in_use.unwrap_or_else(PoisonError::into_inner)[index] = renewed;
         tracing::info!(cert = %pair.cert.display(), "certificate renewed: new connections get it");
@@ -181,15 +186,16 @@ impl ResolvesServerCert for Certificates {
         let name = hello.server_name();
         let name = name.map(|name| name.strip_suffix('.').unwrap_or(name));
         let name = name.and_then(|name| ServerName::try_from(name).ok());
+        // Tuples compare element by element, and true is greater than false.
         let rank = |loaded: &&Loaded| {
-            let valid_name = name.as_ref().filter(|name| is_for(&loaded.key, name));
+            let valid_name = name.as_ref().filter(|name| is_valid_for(&loaded.key, name));
             // Clients reject a certificate for another name, whatever its key type.
             let is_valid = valid_name.is_some();
             let is_exact = valid_name.is_some_and(|name| loaded.contains(name));
             (is_valid, loaded.is_usable(&hello), is_exact)
         };
-        // `max_by_key` returns the last maximum. The order is reversed, so the first of the best
-        // wins.
+        // `max_by_key` returns the last of several maxima. The order is reversed, so that the first
+        // configured one wins.
         let best = in_use.iter().rev().max_by_key(rank);
         best.map(|loaded| Arc::clone(&loaded.key))
     }
@@ -203,17 +209,17 @@ impl fmt::Debug for Certificates {
 }
 
 /// Returns the name of a pair in logs and metrics: the path of its certificate.
-fn name_of(pair: &CertPair) -> String {
+fn pair_name(pair: &CertPair) -> String {
     pair.cert.display().to_string()
 }
 
 /// Returns whether the certificate is valid for `name`.
-fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
+fn is_valid_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
     let cert = key.end_entity_cert().and_then(ParsedCertificate::try_from);
     cert.is_ok_and(|cert| verify_server_name(&cert, name).is_ok())
 }
 
-/// Reads both files of a pair.
+/// Reads both files of a pair. Returns the contents of the certificate file and of the key file.
 fn read_pair(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), TlsFileError> {
     let read = |file: &Path, is_key| {
         read_regular(file, MAX_FILE_SIZE).map_err(|error| TlsFileError {
@@ -231,9 +237,10 @@ fn parse_pair(
     text: (Vec<u8>, Vec<u8>),
     provider: &CryptoProvider,
 ) -> Result<Loaded, TlsFileError> {
+    let (certificate_pem, key_pem) = &text;
     let wrong_cert = |why: &dyn Display| TlsFileError::new(&pair.cert, why, false);
     let no_certificate = |why| wrong_cert(&format!("no certificate in PEM: {why}"));
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text.0).collect();
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate_pem).collect();
     let chain = match chain {
         Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
         chain => chain.map_err(no_certificate)?,
@@ -241,12 +248,12 @@ fn parse_pair(
     if let Some(why) = chain.first().and_then(flaw) {
         return Err(wrong_cert(&why));
     }
-    let names = chain.first().map(|first| names(first)).unwrap_or_default();
+    let names = chain.first().map(|first| dns_names(first));
     let wrong_key = |why: &dyn Display| TlsFileError::new(&pair.key, why, true);
-    let private = PrivateKeyDer::from_pem_slice(&text.1)
+    let private = PrivateKeyDer::from_pem_slice(key_pem)
         .map_err(|why| wrong_key(&format!("no private key in PEM: {why}")))?;
     let key = CertifiedKey::from_der(chain, private, provider).map_err(|why| {
-        let (key, cert) = (pair.key.display(), name_of(pair));
+        let (key, cert) = (pair.key.display(), pair_name(pair));
         TlsFileError {
             text: format!("{key} is not the key of {cert}: {why}"),
             ..wrong_key(&why)
@@ -255,31 +262,31 @@ fn parse_pair(
     Ok(Loaded {
         text,
         key: Arc::new(key),
-        names,
+        names: names.unwrap_or_default(),
     })
 }
 
 /// Interval between checks of the files.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// Calls `renew` every two seconds. `renew` reloads the files if they changed.
+/// Calls `renew` every [`CHECK_EVERY`], forever. `renew` reloads the files if they changed.
 ///
 /// Each problem is logged once. `consequence` ends the log message: it says what stays in use.
 pub(super) async fn follow_files<E: ToString + Send + 'static>(
     consequence: &str,
     renew: impl Fn() -> Result<(), E> + Clone + Send + 'static,
 ) {
-    let mut last_logged = None;
+    let mut last_problem = None;
     loop {
         tokio::time::sleep(CHECK_EVERY).await;
         let Ok(renewed) = tokio::task::spawn_blocking(renew.clone()).await else {
             continue;
         };
         let problem = renewed.err().map(|error| error.to_string());
-        if let Some(new) = problem.as_ref().filter(|_| problem != last_logged) {
+        if let Some(new) = problem.as_ref().filter(|_| problem != last_problem) {
             tracing::error!("server.tls: {new}; {consequence}");
         }
-        last_logged = problem;
+        last_problem = problem;
         log_expiring();
     }
 }

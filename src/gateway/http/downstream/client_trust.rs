@@ -1,6 +1,7 @@
 //! Trust in client certificates: authorities and revocation lists, reloaded when the files change.
 //!
-//! `pinned_clients` verifies the certificates; `tls` uses both.
+//! `client_ca` names the file with certificates of authorities (CA), `client_crl` the file with
+//! revocation lists (CRL). `pinned_clients` verifies the certificates; `tls` uses both.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -43,12 +44,12 @@ impl TrustFiles {
     /// Returns the validity period of the authority that expires first, if it can be read.
     fn validity(&self) -> Option<Validity> {
         let certificates = CertificateDer::pem_slice_iter(&self.ca).filter_map(Result::ok);
-        let each = certificates.filter_map(|it| validity(&it));
-        each.min_by_key(|it| it.to)
+        let validities = certificates.filter_map(|certificate| validity(&certificate));
+        validities.min_by_key(|validity| validity.to)
     }
 
     /// Publishes the validity of the authorities to the headline, the metrics and the log.
-    pub(super) fn publish(&self, auth: &ClientAuth) {
+    pub(super) fn publish_validity(&self, auth: &ClientAuth) {
         if let Some(validity) = self.validity() {
             let file = auth.ca.display().to_string();
             note_certificate(CertificateOf::ClientCa, &file, validity);
@@ -63,12 +64,12 @@ impl TrustFiles {
         &self,
         auth: &ClientAuth,
     ) -> Result<Arc<dyn ClientCertVerifier>, TlsFileError> {
-        let (mut roots, mut listed) = (RootCertStore::empty(), Vec::new());
+        let (mut roots, mut ca_certs) = (RootCertStore::empty(), Vec::new());
         for certificate in CertificateDer::pem_slice_iter(&self.ca) {
             let certificate = certificate.map_err(|error| wrong_ca(auth, &error))?;
             let added = roots.add(certificate.clone());
             added.map_err(|error| wrong_ca(auth, &error))?;
-            listed.push(certificate);
+            ca_certs.push(certificate);
         }
         if roots.is_empty() {
             return Err(wrong_ca(auth, &"no certificate in PEM"));
@@ -87,11 +88,11 @@ impl TrustFiles {
         if !auth.is_required {
             builder = builder.allow_unauthenticated();
         }
-        let chains = builder.build().map_err(|error| match (&error, &auth.crl) {
+        let chain_verifier = builder.build().map_err(|error| match (&error, &auth.crl) {
             (VerifierBuilderError::InvalidCrl(_), Some(file)) => wrong_crl(file, &error),
             _ => wrong_ca(auth, &error),
         })?;
-        Ok(Arc::new(PinnedClients::new(chains, listed)))
+        Ok(Arc::new(PinnedClients::new(chain_verifier, ca_certs)))
     }
 }
 
@@ -108,12 +109,12 @@ pub fn check_client_trust(auth: &ClientAuth) -> Result<Option<Validity>, TlsFile
     Ok(files.validity())
 }
 
-/// Builds the error of the file with authorities.
+/// Builds the error of the file with authorities, `client_ca`.
 fn wrong_ca(auth: &ClientAuth, why: &dyn Display) -> TlsFileError {
     TlsFileError::new(&auth.ca, why, false)
 }
 
-/// Builds the error of the file with revocation lists.
+/// Builds the error of the file with revocation lists, `client_crl`.
 fn wrong_crl(file: &Path, why: &dyn Display) -> TlsFileError {
     TlsFileError::new(file, why, true)
 }

@@ -1,4 +1,7 @@
 //! State of one client connection that its requests share.
+//!
+//! An origin connection is *tied* to a client connection if the client has logged in on it (NTLM):
+//! it serves no other client.
 
 use std::cell::{Cell, OnceCell};
 
@@ -17,7 +20,7 @@ pub struct ConnectionContext {
 /// State that few connections need.
 #[derive(Default)]
 struct Extras {
-    /// Upstream connections that are reserved for this client.
+    /// Connections to origins that are reserved for this client.
     tied: OnceCell<TiedConnections>,
     /// Age and number of requests of the connection. `None`: both are unlimited.
     usage: Option<Cell<Usage>>,
@@ -30,6 +33,7 @@ impl ConnectionContext {
     pub fn new(peer: Peer, usage: Option<Usage>) -> Self {
         let tied = OnceCell::new();
         let extras = match usage.map(Cell::new) {
+            // Allocates nothing until a connection is tied.
             None => OnceCell::new(),
             usage => OnceCell::from(Box::new(Extras { tied, usage })),
         };
@@ -37,6 +41,8 @@ impl ConnectionContext {
     }
 
     /// Counts a request that arrived `now`. Returns whether another request may follow.
+    ///
+    /// The clock is not read if the connection is unlimited.
     pub(super) fn count_request(&self, limits: &ReuseLimits, now: impl Fn() -> Moment) -> bool {
         let usage = self.extras.get().and_then(|extras| extras.usage.as_ref());
         usage.is_none_or(|cell| {
@@ -57,12 +63,12 @@ impl ConnectionContext {
         self.peer
     }
 
-    /// Returns the connections tied to this one. `None` if none was ever tied.
+    /// Returns the origin connections tied to this one. `None` if none was ever tied.
     pub(crate) fn tied(&self) -> Option<&TiedConnections> {
         self.extras.get()?.tied.get()
     }
 
-    /// Returns the connections tied to this one. Creates the list if it does not exist.
+    /// Returns the origin connections tied to this one. Creates the list if it does not exist.
     pub(crate) fn tied_or_new(&self) -> &TiedConnections {
         let extras = self.extras.get_or_init(Box::default);
         extras.tied.get_or_init(TiedConnections::default)

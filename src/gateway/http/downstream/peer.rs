@@ -1,4 +1,7 @@
 //! The two ends of a client connection, and the identity of the client.
+//!
+//! The other end is a client or a proxy. `exchange::client` finds the client behind trusted
+//! proxies.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;

@@ -1,6 +1,7 @@
 //! Verifies a client certificate: by its chain, or because `client_ca` contains this certificate.
 //!
-//! `client_trust` reads the files. The same for servers is in `config::tls`.
+//! `client_ca` names the file with trusted certificates, which `client_trust` reads. `config::tls`
+//! does the same for certificates of origin servers.
 
 use std::sync::Arc;
 
@@ -19,37 +20,37 @@ use tokio_rustls::rustls::{DigitallySignedStruct, DistinguishedName, Error, Sign
 /// period is checked. Revocation lists do not apply: to reject it, remove it from `client_ca`.
 #[derive(Debug)]
 pub(super) struct PinnedClients {
-    /// Verifier of chains.
-    chains: Arc<dyn ClientCertVerifier>,
+    /// Verifies a certificate by its chain, up to an authority in `client_ca`.
+    chain_verifier: Arc<dyn ClientCertVerifier>,
     /// Self-signed certificates in `client_ca`.
     pinned: Vec<CertificateDer<'static>>,
 }
 
 impl PinnedClients {
-    /// Creates the verifier. `listed`: the certificates in `client_ca`.
+    /// Creates the verifier. `ca_certs`: the certificates in `client_ca`.
     pub(super) fn new(
-        chains: Arc<dyn ClientCertVerifier>,
-        mut listed: Vec<CertificateDer<'static>>,
+        chain_verifier: Arc<dyn ClientCertVerifier>,
+        mut ca_certs: Vec<CertificateDer<'static>>,
     ) -> Self {
-        listed.retain(|it| is_self_issued(it));
+        ca_certs.retain(|it| is_self_issued(it));
         Self {
-            chains,
-            pinned: listed,
+            chain_verifier,
+            pinned: ca_certs,
         }
     }
 }
 
 impl ClientCertVerifier for PinnedClients {
     fn offer_client_auth(&self) -> bool {
-        self.chains.offer_client_auth()
+        self.chain_verifier.offer_client_auth()
     }
 
     fn client_auth_mandatory(&self) -> bool {
-        self.chains.client_auth_mandatory()
+        self.chain_verifier.client_auth_mandatory()
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.chains.root_hint_subjects()
+        self.chain_verifier.root_hint_subjects()
     }
 
     fn verify_client_cert(
@@ -62,7 +63,7 @@ impl ClientCertVerifier for PinnedClients {
             verify_validity(end_entity, now)?;
             return Ok(ClientCertVerified::assertion());
         }
-        (self.chains).verify_client_cert(end_entity, intermediates, now)
+        (self.chain_verifier).verify_client_cert(end_entity, intermediates, now)
     }
 
     fn verify_tls12_signature(
@@ -71,7 +72,7 @@ impl ClientCertVerifier for PinnedClients {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        (self.chains).verify_tls12_signature(message, certificate, signed)
+        (self.chain_verifier).verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -80,10 +81,10 @@ impl ClientCertVerifier for PinnedClients {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        (self.chains).verify_tls13_signature(message, certificate, signed)
+        (self.chain_verifier).verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chains.supported_verify_schemes()
+        self.chain_verifier.supported_verify_schemes()
     }
 }

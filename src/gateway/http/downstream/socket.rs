@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
-/// Future that waits for the end of a connection; `None` until it is needed.
+/// Future that waits for the end of a client's connection; `None` until it is needed.
 pub type Wait<'a> = Option<Pin<Box<dyn Future<Output = ()> + 'a>>>;
 
 /// A client connection, plain or encrypted.
@@ -32,7 +32,7 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
     /// Ready when the peer has closed, reset, or shut its sending side.
     ///
     /// Detects the end even if earlier bytes are still unread.
-    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+    fn wait_closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
 /// Returns whether the peer has closed, reset, or shut its sending side.
@@ -56,8 +56,8 @@ pub(super) fn poll_disconnected<'s>(
     if wait.is_none() {
         ready!(socket.poll_readable(cx));
     }
-    let closed = wait.get_or_insert_with(|| socket.closed());
-    closed.as_mut().poll(cx)
+    let closing = wait.get_or_insert_with(|| socket.wait_closed());
+    closing.as_mut().poll(cx)
 }
 
 /// A socket whose next bytes can be inspected before they are taken.
@@ -73,6 +73,7 @@ pub trait Peek: Socket {
     fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
 }
 
+/// Implements both traits for a socket of tokio.
 macro_rules! plain_socket {
     ($socket:ty) => {
         impl Socket for $socket {
@@ -86,7 +87,7 @@ macro_rules! plain_socket {
 
             // The runtime also reports a closed peer to a task that waits for urgent data. No
             // urgent data is ever reported, because the gateway does not enable it.
-            fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+            fn wait_closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
                 Box::pin(async move {
                     if let Ok(ready) = self.ready(Interest::PRIORITY).await
                         && !ready.is_read_closed()
@@ -126,7 +127,7 @@ impl Socket for TlsStream<TcpStream> {
         self.get_ref().0.poll_readable(cx)
     }
 
-    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        self.get_ref().0.closed()
+    fn wait_closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        self.get_ref().0.wait_closed()
     }
 }

@@ -16,13 +16,14 @@ use crate::time::clock;
 pub struct StopSignal {
     /// Instant of the stop signal; `None` before.
     stopped_at: Cell<Option<Moment>>,
-    /// Wakers of the registered connections.
+    /// Wakers of the registered connections; `None` while a connection does not wait.
     sleepers: RefCell<Slab<Option<Waker>>>,
 }
 
 /// Registration of a connection that is woken when the gateway stops. Dropping it unregisters.
 pub(super) struct Sleeper {
     signal: Rc<StopSignal>,
+    /// Index of the connection's waker in the signal.
     index: usize,
 }
 
@@ -44,6 +45,7 @@ impl StopSignal {
     pub(super) fn sleeper(self: &Rc<Self>) -> Sleeper {
         let mut sleepers = self.sleepers.borrow_mut();
         if sleepers.len() == sleepers.capacity() {
+            // Grows by a quarter: doubling might waste much memory.
             let more = more_room(sleepers.len());
             sleepers.reserve_exact(more);
         }

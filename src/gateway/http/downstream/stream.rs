@@ -1,6 +1,9 @@
 //! Interface between a client connection and the service of its requests, for all HTTP versions.
 //!
 //! `http1` and `http2` implement [`ClientStream`]; `http::exchange` implements [`RequestService`].
+//!
+//! Some streams share a response: the *leader* of a collapse fetches it from the origin for other
+//! clients, too.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -32,11 +35,12 @@ pub trait RequestService: 'static {
     ) -> impl Future<Output = Result<(), Aborted>>;
 
     /// Records a request that was rejected because it could not be parsed.
-    fn refused(&self, status: u16, context: &ConnectionContext);
+    fn record_refused(&self, status: u16, context: &ConnectionContext);
 
     /// Ready with the current time when this worker may start the next request.
     ///
-    /// Due departures go first.
+    /// Due departures go first: requests that have waited, and whose instant to go to the origin
+    /// has come.
     fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment>;
 }
 
@@ -49,7 +53,7 @@ pub enum Aborted {
     AnswerBroken,
 }
 
-/// Behaviour of a client that ends its request.
+/// Error that a client causes, and that ends its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
     /// The client closed or reset its connection or stream, or shut its sending side.
@@ -117,7 +121,7 @@ impl Response<'_> {
 pub struct OriginHead<'a> {
     /// Head as received.
     pub head: &'a ResponseHead<'a>,
-    /// Fields that are forwarded to every client.
+    /// Calls its argument with each field that is forwarded to every client.
     pub passing: EachField<'a>,
     /// Cost of the request as reported by the origin, if the route uses it.
     pub billed: Option<Cost>,
@@ -131,8 +135,8 @@ pub struct OriginHead<'a> {
 pub trait ClientStream {
     /// Ready when the client has disconnected.
     ///
-    /// Use it while nothing is read from the client. `wait`: `None` at first; the stream keeps its
-    /// state there.
+    /// Call it only while nothing is read from the client. `wait`: `None` in the first call; the
+    /// stream keeps its state there.
     fn poll_disconnected<'s>(&'s self, wait: &mut Wait<'s>, cx: &mut Context<'_>) -> Poll<()>;
 
     /// Returns whether the client has disconnected, as far as can be detected without reading.
@@ -174,12 +178,12 @@ pub trait ClientStream {
     fn drain_body(&mut self, _cx: &mut Context<'_>) {}
 
     /// Sends an interim response, no later than with the next call that sends.
-    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);
+    fn send_interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);
 
     /// Offers the head of the origin's response to waiting clients, before [`Self::begin`].
     ///
-    /// Only a stream that shares its response (a collapse leader) implements this. Returns whether
-    /// the response is shared.
+    /// Only a stream that shares its response implements this. Returns whether the response is
+    /// shared.
     fn offer(&mut self, _origin: &OriginHead<'_>) -> bool {
         false
     }
@@ -192,18 +196,18 @@ pub trait ClientStream {
     /// Reports that the origin gave no response, or only a part of one.
     ///
     /// Only a stream that shares its response implements this.
-    fn unanswered(&mut self) {}
+    fn report_unanswered(&mut self) {}
 
     /// Reports that the origin cannot be reached, and that the request waits for it.
     ///
     /// Only a stream that shares its response implements this. Returns whether the client gets
     /// another response instead of waiting.
-    fn held(&mut self) -> bool {
+    fn report_held(&mut self) -> bool {
         false
     }
 
-    /// Reports that a [held](Self::held) request is sent now.
-    fn resumed(&mut self) {}
+    /// Reports that a [held](Self::report_held) request is sent now.
+    fn report_resumed(&mut self) {}
 
     /// Begins the response. Its head is sent with the first piece of the body, or with a flush.
     fn begin(&mut self, response: &Response<'_>);
@@ -211,9 +215,10 @@ pub trait ClientStream {
     /// Returns whether the response has begun.
     fn has_begun(&self) -> bool;
 
-    /// Sends a piece of the response's body.
+    /// Sends a piece of the response's body. `then`: whether more follows, or the end.
     ///
-    /// Ready when there is room for the next piece; `piece` is empty then.
+    /// Ready when there is room for the next piece; `piece` is empty then. Until then the caller
+    /// must pass the same piece.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use limit::{ReuseLimits, Usage};
 use crate::time::clock;
 use crate::time::lag::Floor;
 
-/// Time for the first request on an open connection after the stop signal.
+/// Time in which the first request of an open connection may still arrive after the stop signal.
 pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
 /// Timeouts and size limits for one client connection.
@@ -31,9 +31,10 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// Takes the values from the configuration.
+    /// Converts the values of the configuration. Values that are too large become the maximum.
     pub fn of(server: &Server) -> Self {
         let rate = server.min_body_rate;
+        // Time for one byte at the minimum rate; `u32::MAX` if there is none.
         let byte_nanos = rate.map(|it| it.span.as_nanos() / u128::from(it.bytes.get()));
         let span = rate.map_or(Duration::ZERO, |it| it.span);
         Self {

@@ -1,6 +1,7 @@
 //! TLS server: handshakes with clients, and the choice of HTTP/1 or HTTP/2.
 //!
-//! `certificates` has the server's certificates; `client_trust` verifies those of clients.
+//! `certificates` has the server's certificates; `client_trust` verifies the certificates of
+//! clients.
 
 use std::io;
 use std::pin::Pin;
@@ -49,7 +50,7 @@ struct Inner {
 /// Verification of client certificates.
 struct Clients {
     auth: ClientAuth,
-    /// Files in use.
+    /// Contents of the files in use.
     in_use: Mutex<TrustFiles>,
 }
 
@@ -85,18 +86,18 @@ impl TlsServer {
     /// Returns an error if the cryptography provider does not support these versions, or the files
     /// of `clients` cannot be used.
     pub fn new(certificates: Arc<Certificates>, clients: Option<ClientAuth>) -> io::Result<Self> {
-        let (mut verifier, mut trust) = (None, None);
+        let (mut verifier, mut verification) = (None, None);
         if let Some(auth) = clients {
             let files = TrustFiles::read(&auth)?;
             verifier = Some(files.verifier(&auth)?);
-            files.publish(&auth);
+            files.publish_validity(&auth);
             let in_use = Mutex::new(files);
-            trust = Some(Arc::new(Clients { auth, in_use }));
+            verification = Some(Arc::new(Clients { auth, in_use }));
         }
-        let config = config(&certificates, verifier)?;
+        let config = build_config(&certificates, verifier)?;
         Ok(Self(Arc::new(Inner {
             certificates,
-            clients: trust,
+            clients: verification,
             config: RwLock::new(Arc::new(config)),
         })))
     }
@@ -126,10 +127,10 @@ impl TlsServer {
             return Ok(());
         }
         let verifier = files.verifier(auth)?;
-        let config = config(&self.0.certificates, Some(verifier))?;
+        let config = build_config(&self.0.certificates, Some(verifier))?;
         let current = self.0.config.write();
         *current.unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-        files.publish(auth);
+        files.publish_validity(auth);
         *in_use = files;
         tracing::info!(client_ca = %auth.ca.display(), "client authorities reloaded: new handshakes use them");
         Ok(())
@@ -186,6 +187,7 @@ impl TlsServer {
         // The socket moves into the box before the await: otherwise this future would keep space
         // for it, too.
         let serving: Pin<Box<dyn Future<Output = ()>>> = if is_http2 {
+            // No byte was read from the socket yet.
             let first = Vec::new();
             Box::pin(http2::serve(first, socket, peer, timeouts, stop, service))
         } else {
@@ -213,8 +215,8 @@ impl TlsServer {
     }
 }
 
-/// Builds the configuration of handshakes.
-fn config(
+/// Builds the configuration of handshakes. `clients`: verifier of client certificates.
+fn build_config(
     certificates: &Arc<Certificates>,
     clients: Option<Arc<dyn ClientCertVerifier>>,
 ) -> io::Result<ServerConfig> {

@@ -1,7 +1,8 @@
 //! Admission of a request: it waits in its zones, for a shared answer, and at its origin's gate.
 //!
 //! The order is: `limits` (the zones), `collapse` (an answer of another request), `gate` (the
-//! origin's gate). `room` comes before all of them.
+//! origin's gate). `room` comes before all of them. A *zone* limits the rate of each key; the
+//! *gate* limits all requests to an origin. `decision` has the results.
 
 use std::future::{Ready, ready};
 use std::time::Duration;
@@ -10,10 +11,10 @@ use config::Route;
 use futures_util::future::Either;
 
 use super::arrive::{Arrival, NotArrived, pass_stages_after_room};
+use super::decision::{Admitted, BeforeGate, BoxedDecision, Decision, Proceed};
 use super::destination::Destination;
 use super::gate::GateRequest;
 use super::limits::{self, Begun, ZoneAdmissions};
-use super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Proceed};
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::{collapse, room};
@@ -26,6 +27,7 @@ pub(super) fn admit<'w, 'a: 'w>(
 ) -> impl Future<Output = Decision<'a>> + use<'w, 'a> {
     let Arrival { to, gate } = match arrived {
         Ok(arrival) => arrival,
+        // The decision is already known: this response.
         Err(NotArrived::Reply(reply)) => return Either::Left(ready_or_boxed(Ok(Err(reply)))),
         Err(NotArrived::AtRoom(to)) => {
             return Either::Left(ready_or_boxed(Err(Box::pin(enter_room(to, record)))));
@@ -85,18 +87,19 @@ fn pass_after_limits<'w, 'a: 'w>(
         return Ok(Err(reply));
     }
     if to.route.collapse.is_some() {
-        let before = BeforeGate {
+        let before_gate = BeforeGate {
             to,
             gate,
             admissions,
         };
-        return collapse::share(before, record);
+        return collapse::share(before_gate, record);
     }
     let Some(gate) = gate else {
+        // `None`: there is no gate, so no permit of one.
         return Ok(Ok(Proceed::Admitted(Admitted::new(to, None, admissions))));
     };
     let passing = pass_gate(to, gate, admissions, record, GateRequest::join);
-    // Boxed: most origins have no gate.
+    // Boxed: most origins have no gate, and a waiting request must be small.
     Err(Box::pin(passing))
 }
 
@@ -105,6 +108,7 @@ fn reply_to_rejected<'a>(route: &'a Route, record: &RequestRecord<'_>) -> Option
     let outcome = record.outcome()?;
     let decisive = outcome.decisive();
     let retry_after = decisive.map(|verdict| verdict.prediction.one_more_in);
+    // `rejected` is `None` if the zones did not reject the request.
     Some(Reply::rejected(route, outcome.rejected?, retry_after))
 }
 
@@ -124,8 +128,9 @@ pub(super) fn pass_gate<'w, 'a: 'w>(
         let waited = record.waited();
         let gate = gate.after_zones(&admissions, record.outcome());
         // While the origin is unavailable, only requests with `hold` wait for it.
-        let is_available = origin.check_in(worker.pacer.now());
-        let passed = match is_available.or_else(|error| origin.begin_outage(error)) {
+        let available = origin.check_in(worker.pacer.now());
+        // `begin_outage` returns `Ok` if requests are held: then this one waits at the gate.
+        let passed = match available.or_else(|error| origin.begin_outage(error)) {
             Ok(()) => gate.pass(worker, waited, &mut record.at_gate, join).await,
             Err(error) => Err(WaitError::Outage(error)),
         };
@@ -135,6 +140,7 @@ pub(super) fn pass_gate<'w, 'a: 'w>(
                 Ok(Proceed::Admitted(Admitted::new(to, permit, admissions)))
             }
             Err(WaitError::Outage(error)) => {
+                // The charges of the zones stay.
                 let _used = admissions.take(to.route);
                 origin.log_unanswered(&error, worker.pacer.now());
                 Err(Reply::unanswered(&error))

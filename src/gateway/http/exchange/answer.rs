@@ -1,6 +1,8 @@
 //! Receives the head of an origin's response, and begins the response to the client with it.
 //!
-//! `forward` sends the request; `download` forwards the body of the response.
+//! `forward` chooses the connection; `upload` sends the request's body; `download` forwards the
+//! body of the response. With `collapse`, other requests (*followers*) may wait for the same
+//! answer.
 
 use std::future::poll_fn;
 use std::io;
@@ -32,7 +34,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// Returns the server's idle timeout from `Keep-Alive`, in seconds.
 fn keep_alive_timeout(fields: Fields<'_>) -> Option<u32> {
-    // The other fields of this kind have no such parameter.
+    // The other fields of `FieldName::Hop` have no such parameter.
     let mut parameters = fields.elements(FieldName::Hop);
     let value = parameters.find_map(|parameter| strip_start(parameter, b"timeout="))?;
     str::from_utf8(value).ok()?.trim_matches('"').parse().ok()
@@ -46,16 +48,16 @@ pub(super) struct ResponseLimits {
     /// Limit while the origin does not accept the body. At most `body_timeout`.
     while_stalled: Duration,
     /// Limit while the client must send more of the body. `None`: the client's timeouts apply.
-    before_more: Option<Duration>,
+    while_client_sends: Option<Duration>,
 }
 
 impl ResponseLimits {
     /// Returns the limit for the current state of the upload; `None`: no limit.
-    fn of(self, upload: &Upload) -> Option<Duration> {
+    fn for_upload(self, upload: &Upload) -> Option<Duration> {
         match upload {
             upload if upload.is_stalled() => Some(self.while_stalled),
             upload if upload.is_over() => Some(self.after_upload),
-            _ => self.before_more,
+            _ => self.while_client_sends,
         }
     }
 }
@@ -77,7 +79,7 @@ pub(super) fn poll_received(
 
 impl Forward<'_, '_> {
     /// Sends the request on this connection, and waits for the head of the response.
-    pub(super) async fn answer(
+    pub(super) async fn wait_for_answer(
         &mut self,
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
@@ -108,6 +110,7 @@ impl Forward<'_, '_> {
         in_flight: &InFlight<'_>,
     ) -> Result<(), Attempt> {
         let limits = self.response_limits();
+        // Bytes of the response that arrive before the upload is over.
         let mut early = None;
         if !self.upload.is_over() {
             let sending = self.send_until_received(connection, in_flight, limits);
@@ -121,23 +124,26 @@ impl Forward<'_, '_> {
             connection.moved();
             return Ok(());
         }
-        Err(self.not_received(connection, in_flight, limits, received))
+        Err(self.failed_attempt(connection, in_flight, limits, received))
     }
 
     /// Returns the limits of this request's response.
     pub(super) fn response_limits(&self) -> ResponseLimits {
         let settings = self.settings();
-        let own = self.route.response_timeout;
-        let after_upload = own.unwrap_or(settings.response_timeout);
+        let of_route = self.route.response_timeout;
+        let after_upload = of_route.unwrap_or(settings.response_timeout);
         ResponseLimits {
             after_upload,
             while_stalled: after_upload.min(settings.body_timeout),
             // In a gRPC call, both sides may be silent until the client has ended its messages.
-            before_more: self.is_call.then_some(settings.tunnel_timeout),
+            while_client_sends: self.is_grpc_call.then_some(settings.tunnel_timeout),
         }
     }
 
-    /// Sends the body. Returns early bytes of the response if they arrive before the body's end.
+    /// Sends the body. Returns at its end, or when bytes of the response or an error were received.
+    ///
+    /// Returns `None` at the end of the body; else the number of bytes received, or the error. A
+    /// silence of the origin that is too long is the error `TimedOut`.
     async fn send_until_received(
         &mut self,
         connection: &mut Connection,
@@ -148,15 +154,15 @@ impl Forward<'_, '_> {
         let Self {
             client,
             upload,
-            sent,
-            time,
+            sent_at,
+            origin_time,
             ..
         } = self;
-        let mut next_check = Deadline::default();
+        let mut next_disconnect_check = Deadline::default();
         poll_fn(|cx| {
             let uploaded = upload.poll(cx, *client, connection, fields, route)?;
-            time.uploaded(upload.last_piece(), upload.awaits_client());
-            in_flight.note_time(*time);
+            origin_time.uploaded(upload.last_piece(), upload.awaits_client());
+            in_flight.note_time(*origin_time);
             if uploaded.is_ready() {
                 return Poll::Ready(Ok(None));
             }
@@ -169,17 +175,18 @@ impl Forward<'_, '_> {
                 if client.is_disconnected(cx) {
                     return Poll::Ready(Err(ClientError::Disconnected));
                 }
-                next_check.start(CHECK_EVERY);
-                while next_check.poll(cx).is_ready() {
-                    next_check.stop();
-                    next_check.start(CHECK_EVERY);
+                // Wakes this task for the next check.
+                next_disconnect_check.start(CHECK_EVERY);
+                while next_disconnect_check.poll(cx).is_ready() {
+                    next_disconnect_check.stop();
+                    next_disconnect_check.start(CHECK_EVERY);
                 }
             }
-            let since = (*sent).max(upload.last_piece());
-            let Some(limit) = limits.of(upload) else {
+            let silent_since = (*sent_at).max(upload.last_piece());
+            let Some(limit) = limits.for_upload(upload) else {
                 return Poll::Pending;
             };
-            let silence = connection.poll_silence(cx, since, limit);
+            let silence = connection.poll_silence(cx, silent_since, limit);
             silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
         })
         .await
@@ -191,7 +198,7 @@ impl Forward<'_, '_> {
         connection: &mut Connection,
         limits: ResponseLimits,
     ) -> Result<io::Result<usize>, ClientError> {
-        let since = self.sent.max(self.upload.last_piece());
+        let since = self.sent_at.max(self.upload.last_piece());
         self.record.awaited_since = since;
         let limit = limits.after_upload;
         let waiting = poll_fn(|cx| poll_received(connection, cx, since, limit));
@@ -210,8 +217,10 @@ impl Forward<'_, '_> {
         .await
     }
 
-    /// Returns the failure of an attempt that received an error, or the end of the connection.
-    pub(super) fn not_received(
+    /// Converts an error, or the end of the connection, to the failure of this attempt.
+    ///
+    /// `received`: the error, or the number of bytes received, which is 0.
+    pub(super) fn failed_attempt(
         &self,
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
@@ -222,15 +231,17 @@ impl Forward<'_, '_> {
             Err(error) => error,
             Ok(_) => io::ErrorKind::UnexpectedEof.into(),
         };
-        let is_late = source.kind() == io::ErrorKind::TimedOut;
-        if is_late {
+        let is_timeout = source.kind() == io::ErrorKind::TimedOut;
+        if is_timeout {
+            // No further request is sent on this connection.
             connection.distrust();
-        } else if !connection.has_received() && !self.any_head {
+        } else if !connection.has_received() && !self.has_received_head {
             return Attempt::Closed(source);
         }
         let server = in_flight.server().to_string();
-        Attempt::Failed(Failure::Origin(if is_late {
-            let limit = limits.of(&self.upload).unwrap_or(limits.after_upload);
+        Attempt::Failed(Failure::Origin(if is_timeout {
+            let limit = limits.for_upload(&self.upload);
+            let limit = limit.unwrap_or(limits.after_upload);
             OriginError::ResponseTimeout { server, limit }
         } else {
             OriginError::Broken { server, source }
@@ -255,7 +266,7 @@ impl Forward<'_, '_> {
         let to_head = request.is_head();
         let mut table = FieldTable::new();
         let head = connection.head(&mut table, to_head, limit);
-        let Some((head, end)) = head.map_err(invalid)? else {
+        let Some((head, head_length)) = head.map_err(invalid)? else {
             return Ok(None);
         };
         let answer = if head.is_interim() {
@@ -263,23 +274,25 @@ impl Forward<'_, '_> {
             ResponseKind::Interim
         } else {
             let requested = heads::requested_upgrade(request);
-            let switches = head.status == 101;
+            let is_switch = head.status == 101;
             // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
             let opens_wrongly = request.opens_websocket() && matches!(head.status, 200..300);
-            if opens_wrongly || switches && !heads::switches_as_requested(&head, requested) {
+            if opens_wrongly || is_switch && !heads::switches_as_requested(&head, requested) {
                 return Err(invalid(InvalidResponse::Protocol));
             }
             let now = self.record_answer(&head, in_flight);
             self.last_byte = now;
+            // Whether the connection may be kept after this response.
             let keeps = head.keeps_alive();
             if self.route.replaces(head.status) && !request.is_grpc() {
+                // An invalid `Retry-After` counts as none.
                 let delay = retry_after(head.fields(), now).ok().flatten();
                 let seconds = delay.map_or(0, whole_seconds);
                 let retry_after = u32::try_from(seconds).unwrap_or(u32::MAX);
                 ResponseKind::Replaced { keeps, retry_after }
             } else {
                 self.begin(&head, now);
-                if switches {
+                if is_switch {
                     ResponseKind::Switched
                 } else if self.client.is_superseded() {
                     ResponseKind::Superseded { keeps }
@@ -289,14 +302,14 @@ impl Forward<'_, '_> {
             }
         };
         let length = head.length;
-        let ties = logs_in_connection(head.fields());
+        let belongs_to_client = logs_in_connection(head.fields());
         let server_idle = keep_alive_timeout(head.fields());
-        self.any_head = true;
-        connection.take_head(end, length);
+        self.has_received_head = true;
+        connection.take_head(head_length, length);
         if let Some(seconds) = server_idle {
             connection.note_server_idle(seconds);
         }
-        if ties {
+        if belongs_to_client {
             connection.tie();
         }
         Ok(Some(answer))
@@ -316,9 +329,11 @@ impl Forward<'_, '_> {
         self.has_continued |= head.status == 100;
         let fields = |put: Put<'_>| {
             let is_cost = |_, name: &[u8]| cost::is_cost_field(&self.route.cost, name);
-            heads::each_passing(head, false, is_cost, put);
+            // `false`: without `Trailer`, as no trailers follow.
+            heads::put_passing_fields(head, false, is_cost, put);
         };
-        self.client.interim(head.status, head.reason(), &fields);
+        self.client
+            .send_interim(head.status, head.reason(), &fields);
     }
 
     /// Corrects the charge of the request by the cost that its response reports.
@@ -327,26 +342,27 @@ impl Forward<'_, '_> {
         if !route.charge_depends_on_response() {
             return;
         }
-        let billed = cost::billed(&route.cost, head);
+        let billed = cost::reported_by(&route.cost, head);
         let changed = (self.record).settle(route, head.status, billed, &mut self.used);
         if let Some(cost) = changed {
             in_flight.settle(cost);
         }
     }
 
-    /// Records the origin's response. Returns the instant at which it arrived.
+    /// Records the origin's response everywhere it counts. Returns the instant at which it arrived.
     fn record_answer(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) -> Moment {
         let now = self.record.now();
         let took = self.origin_took(now);
-        let waited = || self.time.since(self.sent, now);
+        let waited = || self.origin_time.since(self.sent_at, now);
         let retry_after = || retry_after(head.fields(), now);
         in_flight.answered(took, head.status, retry_after, waited, now);
         self.record.origin_answered(head.status, took, now);
         self.settle(head, in_flight);
         if self.settings().on_client_gone == OnClientDisconnect::Finish {
-            self.is_stream = self.counts_to_head(head);
+            self.is_stream = self.counts_only_to_head(head);
         }
-        if self.route.cost.learned().is_some() && self.counts_to_head(head) {
+        if self.route.cost.learned().is_some() && self.counts_only_to_head(head) {
+            // `true`: the origin answered.
             self.end_work(in_flight, true);
         }
         now
@@ -359,14 +375,15 @@ impl Forward<'_, '_> {
         let (record, route) = (&*self.record, self.route);
         let is_limited = !route.limits.is_empty();
         let passing = |put: Put<'_>| {
-            let ends_here = ends_here(record, is_limited);
-            heads::each_passing(head, false, ends_here, put);
+            let is_dropped = dropped_fields(record, is_limited);
+            // `false`: without `Trailer`, as trailers are not shared.
+            heads::put_passing_fields(head, false, is_dropped, put);
         };
         self.client.offer(&OriginHead {
             head,
             passing: &passing,
-            billed: cost::billed(&route.cost, head),
-            sent: self.sent,
+            billed: cost::reported_by(&route.cost, head),
+            sent: self.sent_at,
             arrived: now,
         })
     }
@@ -385,9 +402,9 @@ impl Forward<'_, '_> {
             self.connection_options = named.map(Box::from).collect();
         }
         let fields = |put: Put<'_>| {
-            response_fields::put(record, MadeBy::Origin, put, |put| {
-                let ends_here = ends_here(record, is_limited);
-                heads::each_passing(head, has_trailers, ends_here, put);
+            response_fields::put_all(record, MadeBy::Origin, put, |put| {
+                let is_dropped = dropped_fields(record, is_limited);
+                heads::put_passing_fields(head, has_trailers, is_dropped, put);
             });
         };
         let upgrade = head.fields().first(FieldName::Upgrade);
@@ -403,15 +420,15 @@ impl Forward<'_, '_> {
     }
 }
 
-/// Returns a test whether a field of the origin's response is not forwarded.
+/// Returns the test for fields of the origin's response that are not forwarded.
 ///
 /// The gateway reads or replaces these fields. `is_limited`: the request has limits, so the gateway
 /// may write its own rate limit fields.
-fn ends_here<'s>(
+fn dropped_fields<'s>(
     record: &'s RequestRecord<'_>,
     is_limited: bool,
 ) -> impl Fn(FieldName, &[u8]) -> bool + 's {
-    // The origin may return the request id, or another one.
+    // The gateway writes the request id itself. The origin may return the same id, or another one.
     let own_id = record.request_id().map(|(name, _)| name.as_bytes());
     let route = record.route();
     move |known, name| {

@@ -1,6 +1,8 @@
 //! The stages that a request passes before it joins its zones. Each stage is one feature.
 //!
-//! A stage lets the request pass, or ends it with a response. No stage waits. `admit` follows.
+//! A stage lets the request pass, or ends it with a response. No stage waits. `admit` follows:
+//! there the request joins its *zones* (rate limits by key) and then the *gate* (limit of its
+//! origin).
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -44,6 +46,7 @@ impl<'a> From<Reply<'a>> for NotArrived<'a> {
 pub(super) fn arrive<'a>(record: &mut RequestRecord<'a>) -> Result<Arrival<'a>, NotArrived<'a>> {
     let to = pass_stages_before_room(record)?;
     if to.route.asks_room {
+        // `None`: the request must wait for a reply. The second `?` returns the room's response.
         room::enter_at_once(record).ok_or(NotArrived::AtRoom(to))??;
     }
     Ok(pass_stages_after_room(to, record)?)
@@ -73,8 +76,8 @@ pub(super) fn pass_stages_after_room<'a>(
     let (gateway, info) = (record.gateway, record.info);
     check_rewrite(to.route, info)?;
     check_size(record)?;
-    let learned = record.route.and_then(|it| gateway.learned_costs(it));
-    record.cost = cost::estimate(&to.route.cost, info, learned);
+    let learned_costs = record.route.and_then(|it| gateway.learned_costs(it));
+    record.cost = cost::estimate(&to.route.cost, info, learned_costs);
     let gate = predict_gate(to, record)?;
     Ok(Arrival { to, gate })
 }
@@ -83,9 +86,11 @@ pub(super) fn pass_stages_after_room<'a>(
 fn record_route<'a>(record: &mut RequestRecord<'a>) -> Result<(&'a Route, bool), Reply<'a>> {
     let (gateway, info) = (record.gateway, record.info);
     let find = |method| find_route(gateway, info, method);
+    // A preflight asks for the route of the request that would follow it.
     let preflight = cors::requested_method(info).and_then(find);
     let preflight = preflight.filter(|(_, route)| route.cors.is_some());
     let found = preflight.or_else(|| find(info.head.method()));
+    // Requests for certificates (ACME) are served on the port that redirects all others.
     if let Some(port) = info.peer().redirect
         && !found.is_some_and(|(_, route)| route.is_for_acme())
     {
@@ -154,7 +159,8 @@ fn predict_gate<'a>(
     // Without limits, the request joins the gate at once, so no prediction is needed. With
     // collapse, it may get a shared answer and never join the gate.
     let is_predicted = !to.route.limits.is_empty() && to.route.collapse.is_none();
-    if let Some(rejection) = is_predicted.then(|| gate.predict_rejection()).flatten() {
+    let predicted = is_predicted.then(|| gate.predict_rejection());
+    if let Some(rejection) = predicted.flatten() {
         record.limited = Limited::Decided(LimitOutcome::default());
         record.at_gate = Some(GateProgress::rejected_after(Duration::ZERO, rejection));
         return Err(Reply::rejected_at_gate(to.route, &rejection));
@@ -173,21 +179,21 @@ pub(super) fn find_route<'g>(
 
 /// Returns whether a request meets the conditions of a route, and came to its listener.
 fn meets(info: &RequestInfo<'_>, route: &Route) -> bool {
-    let listen = route.listen.as_deref();
-    let is_its_listener = listen.is_none_or(|listen| info.peer().listener() == Some(listen));
+    let expected = route.listen.as_deref();
+    let is_its_listener = expected.is_none_or(|name| info.peer().listener() == Some(name));
     is_its_listener && route.conditions.iter().all(|it| is_met(it, info))
 }
 
-/// Returns whether a condition is met, or may be met as another program reads the request.
+/// Returns whether a condition is met, or is met for a program that reads the request otherwise.
 ///
-/// A value that programs read in two ways counts as met here. Then [`RequestInfo::check_inputs`]
-/// rejects the request, because the route reads the same value.
+/// A value that programs read in two ways counts as met. Then [`RequestInfo::check_inputs`] rejects
+/// the request, because the route reads the same value.
 fn is_met(condition: &Matcher, info: &RequestInfo<'_>) -> bool {
     let value = match &condition.input {
         MatcherInput::Header(name) if name == "host" => info.head.named_host().map(Cow::Borrowed),
         MatcherInput::Header(name) => info.as_forwarded(name),
         MatcherInput::Query(name) => target::given_argument(info.query(), name),
-        MatcherInput::Cookie(name) => cookies::value(info.fields().all(FieldName::Cookie), name),
+        MatcherInput::Cookie(name) => cookies::first(info.fields().all(FieldName::Cookie), name),
     };
     condition.is_met_by(value.as_deref()) || info.is_ambiguous(&condition.input)
 }

@@ -1,6 +1,6 @@
 //! A client whose request body is received before the request joins its limits: `request_buffer`.
 //!
-//! So a slow client does not hold a permit while it sends its body.
+//! So a slow client holds no permit (the right to run at the origin) while it sends its body.
 
 use std::future::poll_fn;
 use std::num::NonZeroU64;
@@ -15,11 +15,12 @@ use crate::http::message::{BodyMemory, BodyQueue, Buffer, RequestHead, Then, Tra
 ///
 /// The body of a gRPC call, or of an upgraded connection, may end after the response: it is not
 /// buffered.
-pub(super) fn size_for(
+pub(super) fn size_to_receive(
     head: &RequestHead,
     request_buffer: Option<NonZeroU64>,
 ) -> Option<NonZeroU64> {
     let size = request_buffer?;
+    // The body may depend on the response.
     let is_two_way = head.is_grpc() || heads::requested_upgrade(head).is_some();
     (!head.length().is_empty() && !is_two_way).then_some(size)
 }
@@ -27,8 +28,9 @@ pub(super) fn size_for(
 /// A client of any protocol, with the part of the request's body that was received ahead.
 pub(super) struct BufferedClient<'c> {
     client: &'c mut dyn ClientStream,
+    /// Blocks that were received ahead.
     body: BodyQueue,
-    /// Number of kept blocks that were read; `None`: blocks are dropped once read.
+    /// Number of blocks in `body` that were read; `None`: blocks are dropped once read.
     ///
     /// Blocks are kept if the request can be sent again: its body is complete, and its method is
     /// idempotent.
@@ -60,18 +62,18 @@ impl<'c> BufferedClient<'c> {
         max_size: Option<NonZeroU64>,
     ) -> Result<(), ClientError> {
         if head.expects_continue() && self.body.has_room() {
-            self.client.interim(100, b"Continue", &|_| {});
+            self.client.send_interim(100, b"Continue", &|_| {});
             self.has_sent_continue = true;
             poll_fn(|cx| self.client.poll_flush(cx)).await?;
         }
-        let mut left = max_size.map(NonZeroU64::get);
+        let mut bytes_left = max_size.map(NonZeroU64::get);
         poll_fn(|cx| {
             while !self.client.body_is_over() && self.body.has_room() {
                 let mut piece = Buffer::take();
                 ready!(self.client.poll_body(cx, &mut piece))?;
-                if let Some(left) = &mut left {
-                    let rest = left.checked_sub(piece.len() as u64);
-                    *left = rest.ok_or(ClientError::TooLarge)?;
+                if let Some(bytes_left) = &mut bytes_left {
+                    let rest = bytes_left.checked_sub(piece.len() as u64);
+                    *bytes_left = rest.ok_or(ClientError::TooLarge)?;
                 }
                 self.body.push(piece.filled());
             }
@@ -133,9 +135,9 @@ impl ClientStream for BufferedClient<'_> {
         self.client.drain_body(cx);
     }
 
-    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+    fn send_interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
         if status != 100 || !self.has_sent_continue {
-            self.client.interim(status, reason, fields);
+            self.client.send_interim(status, reason, fields);
         }
     }
 

@@ -18,8 +18,8 @@ pub(super) struct Client {
     ///
     /// `None` on a unix socket.
     pub(super) address: Option<IpAddr>,
-    /// Whether the peer is a trusted proxy.
-    pub(super) trusted: bool,
+    /// Whether the peer is a trusted proxy, whose fields about its client count.
+    pub(super) via_proxy: bool,
 }
 
 impl Client {
@@ -31,10 +31,10 @@ impl Client {
     pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
         let peer = peer.ip();
         let is_trusted = |address: &IpAddr| server.trusted_proxies.contains(Some(*address));
-        let trusted = server.trusted_proxies.contains(peer);
-        let named = trusted.then(|| find_address(fields, server.forwarded_header, is_trusted));
+        let via_proxy = server.trusted_proxies.contains(peer);
+        let named = via_proxy.then(|| find_address(fields, server.forwarded_header, is_trusted));
         let address = named.flatten().or(peer);
-        Self { address, trusted }
+        Self { address, via_proxy }
     }
 }
 
@@ -75,6 +75,7 @@ pub(super) fn named_by_client(
 
 /// Returns the elements of the field that are not empty, the last one first.
 fn elements(fields: Fields<'_>, field: ForwardedHeader) -> impl Iterator<Item = &[u8]> {
+    /// Splits a line into its elements, the last one first.
     type Split = fn(&[u8]) -> Vec<&[u8]>;
     let (name, split): (_, Split) = match field {
         ForwardedHeader::XForwardedFor => (FieldName::XForwardedFor, |line| {
@@ -122,16 +123,18 @@ fn opening_quote(text: &[u8]) -> Option<usize> {
     loop {
         let quote = memrchr(b'"', &text[..end])?;
         let before = text[..quote].iter().rev();
-        let escapes = before.take_while(|byte| **byte == b'\\');
-        if escapes.count() % 2 == 0 {
+        let backslashes = before.take_while(|byte| **byte == b'\\');
+        // In pairs, backslashes escape each other and not the quote.
+        if backslashes.count() % 2 == 0 {
             return Some(quote);
         }
         end = quote;
     }
 }
 
-/// Parses the `for` of one element of `Forwarded` (RFC 7239, section 4).
+/// Parses the `for` parameter of one element of `Forwarded` (RFC 7239, section 4).
 fn parse_forwarded(element: &[u8]) -> Option<IpAddr> {
+    // The parts come last first, and are reversed here: the first `for` counts.
     let mut pairs = split_unquoted(element, b';').into_iter().rev();
     let value = pairs.find_map(|pair| strip_start(pair.trim_ascii(), b"for="))?;
     let unquoted = value.strip_prefix(b"\"");
@@ -146,6 +149,7 @@ fn parse_node(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?;
     let (address, rest) = match text.strip_prefix('[') {
         Some(bracketed) => bracketed.split_once(']')?,
+        // With one colon it is IPv4 with a port; IPv6 has more.
         None if text.matches(':').count() == 1 => text.split_at(text.find(':')?),
         None => (text, ""),
     };

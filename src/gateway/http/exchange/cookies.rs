@@ -1,6 +1,7 @@
-//! Parses cookies for keys and conditions, in the way of common programs.
+//! Parses cookies for keys and conditions of routes, as common programs do.
 //!
-//! Only the first cookie of a name counts, and only that one is forwarded to the origin.
+//! Programs differ in how they read unusual cookies. So only the first cookie of a name counts, and
+//! only that one is forwarded to the origin.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ use crate::http::message::without_blanks;
 /// as any common program decodes it: quotes are removed, escapes are resolved, blanks and
 /// everything after them are cut. Otherwise a client could write one session in many ways, and each
 /// would have its own limit.
-pub(super) fn value<'a>(
+pub(super) fn first<'a>(
     lines: impl Iterator<Item = &'a [u8]>,
     name: &str,
 ) -> Option<Cow<'a, [u8]>> {
@@ -26,17 +27,17 @@ pub(super) fn value<'a>(
 }
 
 /// Returns the undecoded values of the cookies with exactly this name in a line.
-pub(super) fn exact<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn exact_values<'a>(line: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     split(line).filter_map(move |piece| {
         let value = without_blanks(piece).strip_prefix(name.as_bytes())?;
         value.strip_prefix(b"=")
     })
 }
 
-/// Returns whether another cookie's value contains this name after a comma or a blank.
+/// Returns whether the value of another cookie contains a cookie with this name.
 ///
-/// Only some programs read such a cookie.
-pub(super) fn is_inside<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {
+/// It comes after a comma or a blank there. Only some programs read such a cookie.
+pub(super) fn is_inside_another<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str) -> bool {
     let begins_with_cookie = |text: &[u8]| match text.split_at_checked(name.len()) {
         Some((start, rest)) => {
             is_same_variable(name, start) && without_blanks(rest).starts_with(b"=")
@@ -55,7 +56,7 @@ fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b';')
 }
 
-/// Returns the value of a cookie if it has this name.
+/// Returns the undecoded value of the cookie in `piece`, if it has this name.
 fn value_if_named<'a>(piece: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let equals = memchr::memchr(b'=', piece)?;
     is_same_variable(name, &piece[..equals]).then(|| without_blanks(&piece[equals + 1..]))
@@ -70,12 +71,15 @@ fn decode(value: &[u8]) -> Cow<'_, [u8]> {
     target::unescape(&value[..end])
 }
 
-/// Decodes a quoted text as Python does: `\"` is a quote, `\101` is an A.
+/// Decodes a quoted text as Python does: `\"` is a quote, `\101` (octal) is an A.
+///
+/// Returns `None` if the text does not begin with a quote, or does not end with one.
 fn unquote(value: &[u8]) -> Option<Vec<u8>> {
     let mut rest = value.strip_prefix(b"\"")?;
     let mut text = Vec::new();
     loop {
         let (byte, behind) = match rest {
+            // The closing quote. What follows it does not count.
             [b'"', ..] => return Some(text),
             [
                 b'\\',
@@ -95,7 +99,7 @@ fn unquote(value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Finds repeated cookies in the lines of a request, in order.
+/// Finds repeated cookies in the `Cookie` lines of a request, in order.
 ///
 /// Some programs read the last cookie of a name. Others read the first, as keys do. So the origin
 /// gets only the first.
@@ -114,6 +118,8 @@ impl<'a> Repeated<'a> {
     }
 
     /// Returns the parts of a line without its repeated cookies; `None` if no cookie is repeated.
+    ///
+    /// The parts together are the line to forward.
     pub(super) fn without_repeated<'l>(
         &mut self,
         line: &'l [u8],
@@ -158,7 +164,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str, name: &str) -> Option<String> {
-        let found = value([line.as_bytes()].into_iter(), name)?;
+        let found = first([line.as_bytes()].into_iter(), name)?;
         Some(String::from_utf8(found.into_owned()).unwrap())
     }
 
@@ -195,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_cookie_inside_another_one_is_found() {
-        let is_inside = |line: &str| is_inside([line.as_bytes()].into_iter(), "session");
+        let is_inside = |line: &str| is_inside_another([line.as_bytes()].into_iter(), "session");
         let cases = "x=1,session=2|x=1 session=2|session=1 session=2|x=1\tSession =2|\
             a=b; x=1, session=2";
         for line in cases.split('|') {

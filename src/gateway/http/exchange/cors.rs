@@ -1,6 +1,7 @@
 //! CORS: answers preflight requests of browsers, and adds fields for scripts of other sites.
 //!
-//! The protocol is part of the Fetch standard.
+//! A *preflight* is an `OPTIONS` request that asks whether a script may send another request. The
+//! protocol is part of the Fetch standard. In this file, `Origin` is the site of the script.
 
 use config::{Cors, RatelimitHeader};
 
@@ -19,22 +20,22 @@ pub(super) fn requested_method<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     if info.head.method() != b"OPTIONS" {
         return None;
     }
-    value(info, ORIGIN)?;
-    value(info, REQUESTED_METHOD)
+    single_value(info, ORIGIN)?;
+    single_value(info, REQUESTED_METHOD)
 }
 
 /// Returns whether the gateway replaces this field of the origin.
-pub(super) fn is_replaced(name: &[u8]) -> bool {
+pub(super) fn replaces(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(ALLOW_ORIGIN) || name.eq_ignore_ascii_case(ALLOW_CREDENTIALS)
 }
 
-/// Writes the CORS fields of a response.
+/// Writes the CORS fields of a response. `headers`: rate limit fields that the response may have.
 pub(super) fn put(cors: &Cors, headers: &[RatelimitHeader], info: &RequestInfo<'_>, put: Put<'_>) {
-    // A cache must not give the response for one site to another.
+    // A cache must not give the response for one site to a script of another site.
     if !cors.allows_any() {
         put(b"Vary", b"Origin");
     }
-    let Some(allowed) = allowed(cors, info) else {
+    let Some(allowed) = allowed_origin(cors, info) else {
         return;
     };
     put(ALLOW_ORIGIN, allowed);
@@ -62,22 +63,22 @@ pub(super) fn put_preflight(cors: &Cors, info: &RequestInfo<'_>, put: Put<'_>) {
         b"Vary",
         b"Access-Control-Request-Method, Access-Control-Request-Headers",
     );
-    if allowed(cors, info).is_none() {
+    if allowed_origin(cors, info).is_none() {
         return;
     }
     // The origin decides which methods and fields it accepts. The gateway only checks the site.
-    if let Some(method) = value(info, REQUESTED_METHOD) {
+    if let Some(method) = single_value(info, REQUESTED_METHOD) {
         put(b"Access-Control-Allow-Methods", method);
     }
-    if let Some(fields) = value(info, REQUESTED_FIELDS) {
+    if let Some(fields) = single_value(info, REQUESTED_FIELDS) {
         put(b"Access-Control-Allow-Headers", fields);
     }
     put_number(put, b"Access-Control-Max-Age", cors.max_age.as_secs());
 }
 
-/// Returns the value of `Access-Control-Allow-Origin` for a request; `None` if it is not allowed.
-fn allowed<'a>(cors: &Cors, info: &RequestInfo<'a>) -> Option<&'a [u8]> {
-    let origin = value(info, ORIGIN)?;
+/// Returns the value of `Access-Control-Allow-Origin`; `None` if the script's site is not allowed.
+fn allowed_origin<'a>(cors: &Cors, info: &RequestInfo<'a>) -> Option<&'a [u8]> {
+    let origin = single_value(info, ORIGIN)?;
     if cors.allows_any() {
         return Some(b"*");
     }
@@ -86,6 +87,6 @@ fn allowed<'a>(cors: &Cors, info: &RequestInfo<'a>) -> Option<&'a [u8]> {
 }
 
 /// Returns the value of a field that occurs exactly once.
-fn value<'a>(info: &RequestInfo<'a>, name: &str) -> Option<&'a [u8]> {
+fn single_value<'a>(info: &RequestInfo<'a>, name: &str) -> Option<&'a [u8]> {
     only(info.fields().named(name))
 }

@@ -1,7 +1,7 @@
 //! Cost of a request: computed before it is sent, and corrected by its response.
 //!
-//! The cost is what a zone or a gate charges for the request. It is fixed, or comes from the
-//! request, its response, or learned times (`limit::work`).
+//! The cost is the number of requests that a zone or a gate charges for this one. It is fixed, or
+//! comes from the request, its response, or learned times (`work` measures them).
 
 use config::CostRule;
 use limit::Cost;
@@ -23,7 +23,8 @@ pub(super) fn estimate(
         CostRule::Fixed(cost) => *cost,
         CostRule::Header(rule) => {
             let reported = info.named(&rule.header).next();
-            let reported = reported.filter(|_| info.client.trusted);
+            // Any other client could choose its own cost.
+            let reported = reported.filter(|_| info.client.via_proxy);
             let cost = reported.and_then(|value| CostRule::parse(value, rule.max));
             cost.unwrap_or(rule.default)
         }
@@ -43,7 +44,7 @@ pub(super) fn estimate(
 }
 
 /// Returns the cost that the response reports; `None` if it reports none.
-pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost> {
+pub(super) fn reported_by(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost> {
     let CostRule::Response(rule) = rule else {
         return None;
     };

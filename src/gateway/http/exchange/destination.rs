@@ -6,5 +6,6 @@ use config::Route;
 #[derive(Clone, Copy)]
 pub(super) struct Destination<'a> {
     pub(super) route: &'a Route,
+    /// Index of the origin in the settings.
     pub(super) origin: usize,
 }

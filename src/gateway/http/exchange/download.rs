@@ -1,6 +1,7 @@
 //! Forwards the body of a response to the client, and the bytes after a 101 in both directions.
 //!
-//! `read_ahead` does the same with a buffer; `tunnel` moves the bytes after a 101.
+//! `read_ahead` does the same with a buffer; `tunnel` moves the bytes after a 101. In this file,
+//! `keeps` says whether the connection to the origin may be kept after the response.
 
 use std::future::poll_fn;
 use std::io;
@@ -28,7 +29,7 @@ pub(super) async fn drop_body(
     max_bytes: usize,
     max_time: Duration,
 ) -> bool {
-    let (mut deadline, mut count) = (Deadline::default(), 0_usize);
+    let (mut deadline, mut dropped_bytes) = (Deadline::default(), 0_usize);
     deadline.start(max_time);
     poll_fn(|cx| {
         for _ in 0..MAX_AT_ONCE {
@@ -38,8 +39,8 @@ pub(super) async fn drop_body(
             match connection.poll_body(cx) {
                 Poll::Ready(Ok(piece)) => {
                     connection.moved();
-                    count = count.saturating_add(piece.len());
-                    if count > max_bytes {
+                    dropped_bytes = dropped_bytes.saturating_add(piece.len());
+                    if dropped_bytes > max_bytes {
                         return Poll::Ready(false);
                     }
                 }
@@ -68,7 +69,7 @@ impl<'r> Forward<'_, 'r> {
     ) -> Result<(), Failure> {
         while let Some((connection, in_flight)) = at_origin {
             let mut piece = self.next_piece(connection, in_flight).await?;
-            self.record.sent(piece.len() as u64);
+            self.record.add_sent(piece.len() as u64);
             if !connection.body_is_over() {
                 self.send_piece(connection, in_flight, &mut piece).await?;
                 continue;
@@ -87,8 +88,9 @@ impl<'r> Forward<'_, 'r> {
         let Some((connection, in_flight)) = at_origin.take() else {
             return;
         };
-        (self.time).uploaded(self.upload.last_piece(), self.upload.awaits_client());
-        in_flight.note_time_at_gate(self.time);
+        (self.origin_time).uploaded(self.upload.last_piece(), self.upload.awaits_client());
+        in_flight.note_time_at_gate(self.origin_time);
+        // `true`: the origin answered.
         self.end_work(&in_flight, true);
         self.in_flight_permits.clear();
         in_flight.ended();
@@ -104,20 +106,20 @@ impl<'r> Forward<'_, 'r> {
         if !request.takes_trailers() {
             return None;
         }
-        let is_in_connection = |name: &[u8]| {
+        let is_listed_in_connection = |name: &[u8]| {
             let mut options = self.connection_options.iter();
             options.any(|option| option.eq_ignore_ascii_case(name))
         };
         let edits = &self.route.response_fields;
-        let is_call = request.is_grpc();
+        let is_grpc = request.is_grpc();
         // The route must not change the status of a gRPC call.
-        let is_edited = |name: &[u8]| edits.has(name) && !(is_call && grpc::is_of_protocol(name));
-        Some(trailers.filtered(|name| !is_in_connection(name) && !is_edited(name)))
+        let is_edited = |name: &[u8]| edits.has(name) && !(is_grpc && grpc::is_of_protocol(name));
+        Some(trailers.filtered(|name| !is_listed_in_connection(name) && !is_edited(name)))
     }
 
     /// Returns the maximum pause of the origin in the response's body.
     pub(super) fn body_limit(&self) -> Duration {
-        if self.is_call {
+        if self.is_grpc_call {
             self.settings().tunnel_timeout
         } else {
             self.settings().body_timeout
@@ -134,7 +136,7 @@ impl<'r> Forward<'_, 'r> {
         let fields = self.record.info.fields();
         let route = self.route;
         let Self { client, upload, .. } = self;
-        // Fast path: the next piece is already here.
+        // Fast path: the next piece has already arrived, so no timeout is needed.
         if let Poll::Ready(piece) = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await {
             connection.moved();
             return piece.map_err(|_| Failure::Broken);
@@ -179,6 +181,7 @@ impl<'r> Forward<'_, 'r> {
         piece: &mut Buffer,
     ) -> Result<(), Failure> {
         let (fields, route) = (self.record.info.fields(), self.route);
+        // Whether the stopwatch stands still here, because the client does not read.
         let mut has_stopped = false;
         poll_fn(|cx| {
             let client = &mut *self.client;
@@ -186,18 +189,18 @@ impl<'r> Forward<'_, 'r> {
             let sent = self.client.poll_send(cx, piece, Then::More)?;
             if sent.is_pending() {
                 connection.poll_ahead(cx);
-                if !self.time.is_stopped() {
+                if !self.origin_time.is_stopped() {
                     has_stopped = true;
-                    self.time.stop(clock::coarse_now());
-                    in_flight.note_time(self.time);
+                    self.origin_time.stop(clock::coarse_now());
+                    in_flight.note_time(self.origin_time);
                 }
             }
             sent.map(Ok::<_, ClientError>)
         })
         .await?;
         if has_stopped {
-            self.time.go_on(clock::coarse_now());
-            in_flight.note_time(self.time);
+            self.origin_time.go_on(clock::coarse_now());
+            in_flight.note_time(self.origin_time);
         }
         Ok(())
     }
@@ -217,7 +220,7 @@ impl<'r> Forward<'_, 'r> {
         if let Some((mut client, ahead)) = self.client.tunnel() {
             let sent =
                 tunnel::carry(&mut *client, &mut origin, received, Some(ahead), silence).await;
-            self.record.sent(sent);
+            self.record.add_sent(sent);
         }
         Ok(())
     }

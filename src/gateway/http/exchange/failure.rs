@@ -1,6 +1,6 @@
 //! Reasons why a request, or one attempt on a connection, got no response.
 //!
-//! `forward` returns them; `reply` turns them into responses.
+//! `forward` and `answer` return them; `reply` turns them into responses.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub(super) enum Failure {
     Client(ClientError),
     /// The origin gave no response.
     Origin(OriginError),
-    /// The gate rejected the request, which had returned there to wait again.
+    /// The gate of the origin rejected the request, which had returned there to wait again.
     Rejected(GateRejection),
     /// The response ended before it was complete.
     Broken,

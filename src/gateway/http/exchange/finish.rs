@@ -1,6 +1,7 @@
 //! Finishes a request whose client has disconnected, with `on_client_gone = "finish"`.
 //!
-//! The request keeps its permits until the origin has answered.
+//! The request keeps its permits (rights to run at the origin) until the origin has answered. In
+//! this file, `keeps` says whether the connection may be kept after the response.
 
 use std::future::poll_fn;
 use std::io::ErrorKind;
@@ -30,7 +31,7 @@ impl<'r> Forward<'_, 'r> {
     pub(super) async fn finish(&mut self, at_origin: &mut AtOrigin<'r>) {
         self.record.continue_without_client();
         let keeps = self.finish_head(at_origin).await;
-        // The client has received nothing of the response.
+        // The record has the status of the response now, but the client received nothing of it.
         self.record.client_disconnected();
         match keeps {
             Some(keeps) if !self.is_stream => self.finish_body(at_origin, keeps).await,
@@ -40,7 +41,8 @@ impl<'r> Forward<'_, 'r> {
 
     /// Waits for the head of the response. Returns whether the connection may be kept afterwards.
     ///
-    /// Returns `None` if no head arrives, or if the connection switched to another protocol.
+    /// Returns `None` if no head arrives, or if the connection switched to another protocol. Then
+    /// the connection is closed.
     async fn finish_head(&mut self, at_origin: &mut AtOrigin<'r>) -> Option<bool> {
         let (connection, in_flight) = at_origin.as_mut()?;
         let failure = loop {
@@ -56,12 +58,12 @@ impl<'r> Forward<'_, 'r> {
                 Err(attempt) => break attempt,
             }
             let limits = self.response_limits();
-            let since = self.sent.max(self.upload.last_piece());
+            let since = self.sent_at.max(self.upload.last_piece());
             let limit = limits.after_upload;
             let received = poll_fn(|cx| poll_received(connection, cx, since, limit)).await;
             let received = received.unwrap_or_else(|| Err(ErrorKind::TimedOut.into()));
             if !matches!(received, Ok(1..)) {
-                break self.not_received(connection, in_flight, limits, received);
+                break self.failed_attempt(connection, in_flight, limits, received);
             }
             connection.moved();
         };

@@ -1,7 +1,8 @@
 //! Forwards a request to the origin over an idle or a new connection, and its response back.
 //!
 //! `answer` receives the head, `download` the body, `hold` waits for an origin that cannot be
-//! reached.
+//! reached. A *permit* is the right to run one request at the origin (`Permit`, of the origin's
+//! gate) or of a key (`InFlightPermits`, of zones). A *tied* connection is reserved for one client.
 
 use std::io;
 use std::pin::pin;
@@ -11,13 +12,13 @@ use config::{self, Balance, HostRule, Route};
 use limit::{Moment, OriginTime};
 
 use super::cost::UsedAdmissions;
+use super::decision::Admitted;
 use super::destination::Destination;
 use super::failure::{Attempt, Failure};
 use super::gate_progress::GateProgress;
 use super::heads::{self, OriginRequest};
 use super::key;
 use super::limits::InFlightPermits;
-use super::onward::Admitted;
 use super::record::RequestRecord;
 use super::reply::send;
 use super::upload::Upload;
@@ -42,26 +43,26 @@ pub(super) struct Forward<'a, 'r> {
     pub(super) permit: Option<Box<Permit>>,
     /// Charges of its zones, if the response may change them.
     pub(super) used: UsedAdmissions<'r>,
-    /// Permits of its keys (`in_flight`), held until the last byte of the response has arrived.
+    /// Permits of its keys in zones (`in_flight`), held until the response has arrived in full.
     pub(super) in_flight_permits: InFlightPermits<'r>,
     /// Instant at which the request departed to its origin.
     pub(super) began: Moment,
-    /// Part of the time since `began` that was spent waiting for the client.
-    pub(super) time: OriginTime,
-    /// Instant at which the request had a connection to be sent on.
-    pub(super) sent: Moment,
+    /// Stopwatch of the time at the origin. It stands still while the client is waited for.
+    pub(super) origin_time: OriginTime,
+    /// Instant at which the request had a connection, and began to be sent.
+    pub(super) sent_at: Moment,
     /// Instant of the last byte of the response that the gateway had to wait for.
     pub(super) last_byte: Moment,
     /// With `hold`: instant at which the request first could not be sent, or was lost.
     pub(super) held_since: Option<Moment>,
-    /// Whether the client has received the interim response that it waits for.
+    /// Whether the client has received a `100 Continue`.
     pub(super) has_continued: bool,
     /// Whether the request is a gRPC call on an HTTP/2 connection. A call may be silent for longer.
-    pub(super) is_call: bool,
+    pub(super) is_grpc_call: bool,
     /// Whether the head of any response has arrived, even an interim one.
     ///
     /// If so, the request is not sent again.
-    pub(super) any_head: bool,
+    pub(super) has_received_head: bool,
     /// Whether the response is an event stream, a gRPC call or an upgraded connection.
     ///
     /// Known only with `on_client_gone = "finish"`.
@@ -72,7 +73,7 @@ pub(super) struct Forward<'a, 'r> {
     pub(super) connection_options: Vec<Box<[u8]>>,
 }
 
-/// In-flight entry of a request at a picked server, or the reason why no server is available.
+/// In-flight entry of a request at the server picked for it, or why no server is available.
 pub(super) type Picked<'r> = Result<InFlight<'r>, OriginError>;
 
 /// Connection and in-flight entry of a request, until the last byte of the response has arrived.
@@ -84,7 +85,7 @@ pub(super) enum ResponseKind {
     Interim,
     /// A 101: the connection has switched to another protocol.
     Switched,
-    /// The final response. `keeps`: the connection may be kept afterwards.
+    /// The final response. `keeps`: the connection may be kept afterwards, here and below.
     Final { keeps: bool },
     /// The client gets a stale answer instead of the response.
     Superseded { keeps: bool },
@@ -102,8 +103,9 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         record: &'a mut RequestRecord<'r>,
     ) -> Self {
         let Destination { route, origin } = admitted.to;
+        // The clock is read only if the request has waited since its zones admitted it.
         let began = match &record.at_gate {
-            // The clock was read only for a request that waited at the gate.
+            // The request waited at the gate.
             Some(GateProgress::Passed(span)) if !span.is_zero() => record.now(),
             // The request may have waited as a follower.
             _ if route.collapse.is_some() => record.now(),
@@ -119,13 +121,13 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
             used: admitted.used,
             in_flight_permits: admitted.in_flight_permits,
             began,
-            time: OriginTime::NEW,
-            sent: began,
+            origin_time: OriginTime::NEW,
+            sent_at: began,
             last_byte: began,
             held_since: None,
             has_continued: false,
-            is_call: false,
-            any_head: false,
+            is_grpc_call: false,
+            has_received_head: false,
             is_stream: false,
             has_ended_work: false,
             connection_options: Vec::new(),
@@ -166,7 +168,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Returns the time for which the origin has had the request until `now`.
     pub(super) fn origin_took(&self, now: Moment) -> Duration {
-        self.time.since(self.began, now)
+        self.origin_time.since(self.began, now)
     }
 
     /// Returns the origin of the request.
@@ -191,10 +193,10 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.record.info.head;
         let may_repeat = head.is_idempotent() && (head.length().is_empty() || self.client.rewind());
-        // A request that must not be sent twice avoids connections that the server has closed.
+        // A request that must not be sent twice takes only connections that are certainly open.
         let mut at_origin = None;
         {
-            let finding = match self.find_kept(!may_repeat) {
+            let finding = match self.find_idle(!may_repeat) {
                 Ok(found) => {
                     at_origin = Some(found);
                     None
@@ -213,9 +215,10 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         self.write_head(connection, in_flight)?;
         // Sends the request, and waits for a head. If the connection fails, sends it again where
         // that is safe.
+        // `is_resent`: the request was lost with a connection once, and was sent again.
         let (mut repeats, mut is_resent) = (0, false);
         let answer = loop {
-            match self.answer(connection, in_flight).await {
+            match self.wait_for_answer(connection, in_flight).await {
                 Ok(answer) => break answer,
                 Err(Attempt::Failed(failure)) => {
                     let failure = self.give_up(in_flight, failure);
@@ -225,6 +228,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                     return Err(failure);
                 }
                 Err(Attempt::Closed(source)) => {
+                    // The server has refused or certainly not seen the request, or an idle
+                    // connection failed and the request may be sent twice.
                     let may_resend = connection.is_refused()
                         || connection.is_reused() && (may_repeat || connection.is_unseen());
                     // A restarting server also closes its new connections.
@@ -244,6 +249,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                 }
             }
         };
+        // For a final response, this is noted once its body does not arrive at once.
         if !matches!(answer, ResponseKind::Final { .. }) {
             in_flight.note_begun();
         }
@@ -256,7 +262,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                     Some(size) => Box::pin(self.read_ahead(&mut at_origin, keeps, size)).await,
                 };
                 if let Err(failure) = &carried {
-                    self.client.unanswered();
+                    self.client.report_unanswered();
                     if self.continues_without_client(failure) {
                         Box::pin(self.finish_body(&mut at_origin, keeps)).await;
                     }
@@ -282,7 +288,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
     }
 
-    /// Picks a server. The request takes its permit there.
+    /// Picks a server, and gives it the request's permit.
     #[inline]
     pub(super) fn pick(&mut self) -> Picked<'r> {
         let picked = (self.origin()).pick(self.sender(), self.began, || self.hash());
@@ -294,16 +300,16 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Picks a server and takes an idle connection to it, without waiting.
     ///
-    /// Returns `Err` with the picked server if there is no idle connection to it. `verified`: skips
-    /// connections that the server has closed.
-    fn find_kept(&mut self, verified: bool) -> Result<(Connection, InFlight<'r>), Picked<'r>> {
+    /// Returns `Err` if there is no idle connection to the picked server, or no server. `verified`:
+    /// takes only a connection that the kernel reports as open.
+    fn find_idle(&mut self, verified: bool) -> Result<(Connection, InFlight<'r>), Picked<'r>> {
         if let Some(found) = self.find_tied(verified) {
             return Ok(found);
         }
         let in_flight = self.pick().map_err(Err)?;
         let pool = self.record.worker.pools.of(in_flight.at_server());
         match pool.take(self.settings(), self.needs(), self.began, verified) {
-            Some(kept) => Ok((kept, in_flight)),
+            Some(idle) => Ok((idle, in_flight)),
             None => Err(Ok(in_flight)),
         }
     }
@@ -348,21 +354,22 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         connection: &mut Connection,
         source: io::Error,
     ) -> Result<(), Failure> {
-        let before = in_flight.server();
+        let first = in_flight.server();
         let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
-        let is_same = before == in_flight.server() || self.settings().host != HostRule::Origin;
+        // Whether the unsent head also fits the new server.
+        let head_fits = first == in_flight.server() || self.settings().host != HostRule::Origin;
         if !self.upload.has_begun() || self.client.rewind() {
             self.upload = Upload::new(self.record.gateway.settings().server.max_body_size);
             self.write_head(connection, in_flight)?;
         } else if connection.take_over_body(&mut broken) {
             self.write_head(connection, in_flight)?;
             self.upload.resume();
-        } else if is_same && connection.take_over(&mut broken) {
+        } else if head_fits && connection.take_over(&mut broken) {
             self.upload.resume();
         } else {
             // The unsent head names the first server. It cannot be replaced, because body bytes
             // after it were already read; or more bytes were sent on a stream than are kept.
-            let server = before.to_string();
+            let server = first.to_string();
             let error = OriginError::Broken { server, source };
             return Err(self.record_failure(in_flight, Failure::Origin(error)));
         }
@@ -372,7 +379,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     /// Writes the head of the request to the connection.
     ///
     /// A target or host that HTTP/2 cannot carry is the client's error. Nothing is sent if the
-    /// lease of its permit has expired.
+    /// request's permit has expired: several gateways share permits by leases.
     fn write_head(
         &mut self,
         connection: &mut Connection,
@@ -381,10 +388,10 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         if !in_flight.may_start() {
             return Err(Failure::Rejected(GateRejection::LEASE_ENDED));
         }
-        self.is_call =
+        self.is_grpc_call =
             matches!(connection, Connection::Http2(_)) && self.record.info.head.is_grpc();
-        self.client.let_body_pause(self.is_call);
-        if self.is_call {
+        self.client.let_body_pause(self.is_grpc_call);
+        if self.is_grpc_call {
             in_flight.note_begun();
         }
         let traceparent = self.record.traceparent();
@@ -431,7 +438,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         if let Err(Failure::Origin(error)) = connection {
             connection = Box::pin(self.connect_later(in_flight, error)).await;
         }
-        self.sent = self.record.now();
+        self.sent_at = self.record.now();
         self.record.server = Some(in_flight.server());
         connection
     }
@@ -443,7 +450,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     ) -> Result<Connection, Failure> {
         match self.connect_to(in_flight).await? {
             Ok(connection) => Ok(connection),
-            // The error is one of the gateway itself: other servers would fail, too.
+            // The gateway itself caused the error: other servers would fail, too.
             Err(error) if error.is_own() => Err(Failure::Origin(error)),
             Err(error) => {
                 let failure = self.record_failure(in_flight, Failure::Origin(error));
@@ -452,7 +459,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         }
     }
 
-    /// Opens a connection to the picked server.
+    /// Opens a connection to the picked server. The outer error is that of the client.
     pub(super) async fn connect_to(
         &self,
         in_flight: &InFlight<'_>,
@@ -464,8 +471,9 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
 
     /// Records that the request gets no response, or only a part, while it still holds its permit.
     fn give_up(&mut self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
-        self.client.unanswered();
+        self.client.report_unanswered();
         if matches!(failure, Failure::Origin(_)) {
+            // `false`: the origin did not answer.
             self.end_work(in_flight, false);
         }
         self.record_failure(in_flight, failure)
@@ -481,6 +489,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     }
 
     /// Returns whether the route has a shorter `response_timeout` than the origin.
+    ///
+    /// Then a timeout does not count as a failure of the server.
     fn is_impatient(&self) -> bool {
         let of_route = self.route.response_timeout;
         of_route.is_some_and(|of_route| of_route < self.settings().response_timeout)

@@ -1,7 +1,9 @@
 //! One request at the gate of its origin.
 //!
 //! The gate limits all requests to an origin, and queues them fairly by key. `crate::gate` has its
-//! rules. A request gets here after its zones have admitted it.
+//! rules. A request gets here after its *zones* (rate limits by key) have admitted it. A *plan*
+//! sets weight and class of its keys. A *follower* has waited for the answer of another request,
+//! its leader; *hold* lets requests wait for an origin that cannot be reached.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -76,7 +78,8 @@ impl<'a> GateRequest<'a> {
 
     /// Predicts whether the gate would reject the request now. Returns the rejection.
     ///
-    /// Called before the request joins its zones, so that none of them charges it in vain.
+    /// Call it before the request joins its zones: then no zone charges a request that would be
+    /// rejected here.
     pub(super) fn predict_rejection(&self) -> Option<GateRejection> {
         let limits = || self.wait_limits(Duration::ZERO);
         let rejection = self.gate.predict_rejection(|| self.share(), limits)?;
@@ -86,6 +89,8 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Records the client's network of a waiting or rejected request, if the gate has no keys.
+    ///
+    /// A gate has keys if `share` of its origin names a zone.
     fn note_client(&self) {
         if self.settings().share.is_none() {
             let networks = &self.gate.events().networks;
@@ -108,13 +113,15 @@ impl<'a> GateRequest<'a> {
     fn key_name(&self) -> Option<String> {
         let share = self.gateway.zone(self.settings().share?).settings();
         Some(match &*self.key_and_plan().key {
-            // No flood of new keys shares this key, so an empty key is really empty.
+            // `KeyNames` names an empty key as the shared bucket of new keys.
             [] => String::new(),
             key => KeyNames::of(share).short_quoted(key),
         })
     }
 
     /// Notes whether zones have admitted the request, and whether its key is one of a flood.
+    ///
+    /// In a flood of new keys, a zone counts them in one shared bucket.
     pub(super) fn after_zones(
         mut self,
         admissions: &ZoneAdmissions,
@@ -154,7 +161,8 @@ impl<'a> GateRequest<'a> {
 
     /// Returns the maximum time to wait for a leader that has not passed the gate.
     ///
-    /// `max_wait` needs no check: the leader has it, too, and joined although its way was longer.
+    /// `max_wait` needs no check: the leader has the same one, and joined the gate within it. This
+    /// request waits for less time than the leader.
     pub(super) fn follow_limit(&self) -> Duration {
         let origin = self.settings();
         origin.queue_timeout + origin.hold
@@ -200,7 +208,7 @@ impl<'a> GateRequest<'a> {
             self.count_class();
             self.report_key(permit);
         }
-        *at_gate = Some(self.state_after(waited_here, &passed));
+        *at_gate = Some(self.progress_after(waited_here, &passed));
         passed
     }
 
@@ -230,7 +238,7 @@ impl<'a> GateRequest<'a> {
             self.report_key(permit);
         }
         let waited_here = worker.pacer.now().since(since);
-        *at_gate = Some(match self.state_after(waited_here, &passed) {
+        *at_gate = Some(match self.progress_after(waited_here, &passed) {
             GateProgress::Rejected(rejected) => GateProgress::HeldTooLong(rejected),
             state => state,
         });
@@ -238,7 +246,7 @@ impl<'a> GateRequest<'a> {
     }
 
     /// Returns the state after a wait of this duration. Counts and logs a rejection.
-    fn state_after(&self, waited: Duration, passed: &Result<Permit, WaitError>) -> GateProgress {
+    fn progress_after(&self, waited: Duration, passed: &Result<Permit, WaitError>) -> GateProgress {
         let rejection = match passed {
             Ok(_) => return GateProgress::Passed(waited),
             Err(WaitError::Rejected(rejection)) => *rejection,
@@ -268,7 +276,7 @@ impl<'a> GateRequest<'a> {
         };
         WaitLimits {
             queue_timeout: origin.queue_timeout.saturating_sub(queued_before),
-            // At least 1 ms remains: zero means that the origin has no `hold`.
+            // At least 1 ms remains: zero would mean that the origin has no `hold`.
             hold: hold.max(origin.hold.min(Duration::from_millis(1))),
             max_wait: max_wait.map(|max_wait| max_wait.saturating_sub(waited + queued_before)),
         }

@@ -1,4 +1,6 @@
 //! Progress of a request at the gate of its origin, and the key and plan that it has there.
+//!
+//! The gate limits all requests to an origin. `gate` sets the progress, `record` logs it.
 
 use std::time::Duration;
 
@@ -21,7 +23,8 @@ pub(super) enum GateProgress {
     Rejected(Box<RejectedAtGate>),
     /// Passed, could not be sent, and waits again since this instant.
     ///
-    /// The instant is moved so that the time at the origin is not counted.
+    /// The instant lies earlier by the first wait: so both waits count, and the time between them,
+    /// at the origin, does not.
     Held(Moment),
     /// Waited too long for an origin that could not be reached. The charges of its zones stay.
     HeldTooLong(Box<RejectedAtGate>),

@@ -1,6 +1,7 @@
 //! gRPC: detects calls, parses their deadlines, and maps HTTP status to `grpc-status`.
 //!
-//! See gRPC's "gRPC over HTTP2", and "Statuscodes and their use in gRPC".
+//! A *call* is a request of gRPC over HTTP/2. See gRPC's documents "gRPC over HTTP2" and
+//! "Statuscodes and their use in gRPC".
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ impl GrpcStatus {
     /// Maps an HTTP status to a gRPC status.
     ///
     /// The mapping is gRPC's own table for responses without `grpc-status`, except 429 and 413:
-    /// these are a limit, not an unavailable origin.
+    /// they report an exhausted limit.
     pub(super) fn of_http(status: u16) -> Self {
         match status {
             400 | 431 => Self::Internal,
@@ -43,7 +44,7 @@ pub(super) fn is_of_protocol(name: &[u8]) -> bool {
     strip_start(name, b"grpc-").is_some() || name.eq_ignore_ascii_case(b"content-type")
 }
 
-/// Returns the deadline of a call as a duration, if the client sent one.
+/// Returns the time that a client gives its call (`grpc-timeout`), if it sent one.
 pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
     let value = head.fields().first(FieldName::GrpcTimeout)?;
     let (unit, digits) = value.split_last()?;
@@ -65,7 +66,7 @@ pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
 const MAX_MESSAGE: usize = 1000;
 
 /// Encodes a text as `grpc-message`: one line, with all bytes except visible ASCII escaped.
-pub(super) fn message(text: &str) -> String {
+pub(super) fn encode(text: &str) -> String {
     use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
     let end = text.char_indices().nth(MAX_MESSAGE);
@@ -135,8 +136,8 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line_of_visible_characters() {
-        assert_eq!(message("Too many requests\n"), "Too many requests");
-        assert_eq!(message("100 %\tdé"), "100 %25%09d%C3%A9");
-        assert_eq!(message(&"é".repeat(1001)), "%C3%A9".repeat(1000));
+        assert_eq!(encode("Too many requests\n"), "Too many requests");
+        assert_eq!(encode("100 %\tdé"), "100 %25%09d%C3%A9");
+        assert_eq!(encode(&"é".repeat(1001)), "%C3%A9".repeat(1000));
     }
 }

@@ -1,4 +1,8 @@
 //! Serves a request, from its head to the last byte of its response.
+//!
+//! `arrive` and `admit` decide about the request, `forward` sends it to its origin. A *departure*
+//! is a request that has waited and goes to its origin now; departures have priority over new
+//! requests.
 
 use std::future::poll_fn;
 use std::num::NonZeroU64;
@@ -10,10 +14,10 @@ use limit::Moment;
 
 use super::admit::admit;
 use super::arrive::{Arrival, NotArrived, arrive};
-use super::buffered_client::{BufferedClient, size_for};
+use super::buffered_client::{BufferedClient, size_to_receive};
 use super::collapse;
+use super::decision::{Decision, Proceed};
 use super::forward::Forward;
-use super::onward::{Decision, Proceed};
 use super::record::{RequestRecord, record_unreadable};
 use super::reply::{Reply, send};
 use super::request_info::RequestInfo;
@@ -51,11 +55,11 @@ impl RequestService for Worker {
                 let decided = unless_disconnected(client, admission).await;
                 decided.map_err(|_| Aborted::ClientDisconnected)?
             };
-            finish(decision, client, &mut record, priority).await
+            forward_or_reply(decision, client, &mut record, priority).await
         }
     }
 
-    fn refused(&self, status: u16, context: &ConnectionContext) {
+    fn record_refused(&self, status: u16, context: &ConnectionContext) {
         if let Some(gateway) = self.gateway_now() {
             record_unreadable(&gateway, context.peer().ip(), status, self.pacer.now());
         }
@@ -66,10 +70,10 @@ impl RequestService for Worker {
     }
 }
 
-/// Serves a request whose origin has a [buffer](size_for) for its body.
+/// Serves a request whose origin has a [buffer](size_to_receive) for its body.
 ///
-/// The body is received before the request joins its limits, so that the request can depart at the
-/// instant of its slot.
+/// The body is received before the request joins its limits, so that the request can go to its
+/// origin as soon as they admit it.
 async fn serve_buffered<'r>(
     arrived: Result<Arrival<'r>, NotArrived<'r>>,
     size: NonZeroU64,
@@ -90,7 +94,7 @@ async fn serve_buffered<'r>(
         unless_disconnected(&client, admission).await
     };
     let decision = decided.map_err(|_| Aborted::ClientDisconnected)?;
-    finish(decision, &mut client, record, pacer.priority()).await
+    forward_or_reply(decision, &mut client, record, pacer.priority()).await
 }
 
 /// Returns the number of body bytes to receive first, and `arrived` unchanged.
@@ -107,16 +111,16 @@ fn with_buffer_size<'r>(
     };
     let size = origin.and_then(|origin| {
         let settings = record.gateway.origin(origin).settings();
-        size_for(record.info.head, settings.request_buffer)
+        size_to_receive(record.info.head, settings.request_buffer)
     });
     (size, arrived)
 }
 
 /// Forwards an admitted request, or sends the response to a request that ends here.
 ///
-/// A future reserves separate space for each value it holds across several steps. So the rest is
-/// one step.
-fn finish<'w, 'r: 'w>(
+/// An `async fn` reserves space for each value that lives across an `await`. So this is none, and
+/// the rest of the request is one future.
+fn forward_or_reply<'w, 'r: 'w>(
     decision: Decision<'r>,
     client: &'w mut dyn ClientStream,
     record: &'w mut RequestRecord<'r>,
@@ -125,20 +129,21 @@ fn finish<'w, 'r: 'w>(
     let rest: Rest<'w> = match decision {
         Ok(Proceed::Admitted(admitted)) => Box::pin(Forward::new(admitted, client, record).run()),
         Ok(Proceed::Leads(leading)) => Box::pin(collapse::lead(leading, Some(client), record)),
-        Err(reply) => return Either::Right(refuse(reply, client, record, priority)),
+        Err(reply) => return Either::Right(send_after_departures(reply, client, record, priority)),
     };
     Either::Left(rest)
 }
 
-/// Sends the response to a request that ends here.
+/// Sends the response to a request that ends here, after the worker's due departures.
 ///
 /// This is not an `async fn`, which would reserve space for both the response and its bytes.
-fn refuse(
+fn send_after_departures(
     reply: Reply<'_>,
     client: &mut dyn ClientStream,
     record: &mut RequestRecord<'_>,
     mut priority: Priority,
 ) -> impl Future<Output = Result<(), Aborted>> {
+    // `Err`: the response has not begun. `Ok`: its body is being sent.
     let (mut is_drained, mut sending) = (false, Err(reply));
     poll_fn(move |cx| {
         if let Err(reply) = &sending {

@@ -1,6 +1,7 @@
 //! Forwarded heads: which fields are forwarded, dropped, or added, in both directions.
 //!
-//! `rewrite` and `response_fields` apply the edits of the route.
+//! `rewrite` and `response_fields` apply the edits of the route. *Origination* fields describe the
+//! client's own request, such as `X-Forwarded-For`: only trusted proxies may set them.
 
 use std::borrow::Cow;
 
@@ -84,19 +85,21 @@ impl<'a> OriginRequest<'a> {
     fn each_passing_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
         let (info, head) = (self.info, self.info.head);
         let fields = head.fields();
-        let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
+        let via_proxy = info.client.via_proxy;
+        let is_chunked = head.length() == BodyLength::Chunked;
+        // Of the cookies that limits or routes read, only the first of a name is forwarded.
         let mut cookies = Repeated::new(self.route.inputs.single_cookies());
         for (known, name, value) in fields.iter() {
             let passes = match known {
                 FieldName::Host | FieldName::ContentLength | FieldName::XForwardedFor => false,
-                FieldName::Trailer => chunked,
+                FieldName::Trailer => is_chunked,
                 FieldName::Expect => head.version() != Version::Http10,
                 FieldName::Other if head.opens_websocket() => {
                     !name.eq_ignore_ascii_case(b"sec-websocket-key")
                 }
-                known if known.describes_origination() => trusted,
+                known if known.describes_origination() => via_proxy,
                 FieldName::Other if self.is_request_id(name) => false,
-                known => !known.is_of_one_hop(),
+                known => !known.is_hop_by_hop(),
             };
             if known == FieldName::Cookie
                 && let Some(parts) = cookies.without_repeated(value)
@@ -114,11 +117,11 @@ impl<'a> OriginRequest<'a> {
             put(name.as_bytes(), &[id.as_bytes()]);
         }
         self.put_forwarded_for(&mut put);
-        if !trusted || !fields.has(FieldName::XForwardedProto) {
+        if !via_proxy || !fields.has(FieldName::XForwardedProto) {
             put(b"X-Forwarded-Proto", &[info.peer().scheme().as_bytes()]);
         }
         if let Some(named) = self.info.head.named_host()
-            && (!trusted || !fields.has(FieldName::XForwardedHost))
+            && (!via_proxy || !fields.has(FieldName::XForwardedHost))
         {
             put(b"X-Forwarded-Host", &[named]);
         }
@@ -155,14 +158,14 @@ impl<'a> OriginRequest<'a> {
     fn put_forwarded_for(&self, put: &mut impl FnMut(&[u8], &[&[u8]])) {
         const NAME: &[u8] = b"X-Forwarded-For";
         let lines = || self.info.fields().all(FieldName::XForwardedFor);
-        let trusted = self.info.client.trusted;
+        let via_proxy = self.info.client.via_proxy;
         let buffer = &mut [0; MAX_ADDRESS];
         let peer = self.info.peer().ip();
         let peer = peer.map(move |peer| address_text(peer, buffer));
         match peer {
-            None if trusted => lines().for_each(|line| put(NAME, &[line])),
+            None if via_proxy => lines().for_each(|line| put(NAME, &[line])),
             None => {}
-            Some(peer) if trusted && self.info.fields().has(FieldName::XForwardedFor) => {
+            Some(peer) if via_proxy && self.info.fields().has(FieldName::XForwardedFor) => {
                 let mut parts: SmallVec<[&[u8]; 4]> = SmallVec::new();
                 for line in lines() {
                     parts.extend([line, b", "]);
@@ -177,7 +180,7 @@ impl<'a> OriginRequest<'a> {
 
 /// Returns whether a name has a character that some programs read as `-`.
 ///
-/// `underscores`: a `_` is not odd.
+/// `underscores`: whether `_` is read as `-` here, too, so that it is not odd.
 fn has_odd_character(name: &[u8], underscores: bool) -> bool {
     let is_plain =
         |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || underscores && *byte == b'_';
@@ -264,20 +267,20 @@ fn websocket_key() -> String {
 
 /// Calls `put` with each field of a response that is forwarded to the client.
 ///
-/// `trailers`: the client also gets the trailer fields. `ends_here`: returns true for fields that
-/// are not forwarded.
-pub(super) fn each_passing(
+/// `has_trailers`: trailers follow the body, so `Trailer` is forwarded. `is_dropped`: returns true
+/// for fields that are not forwarded.
+pub(super) fn put_passing_fields(
     head: &ResponseHead<'_>,
-    trailers: bool,
-    ends_here: impl Fn(FieldName, &[u8]) -> bool,
+    has_trailers: bool,
+    is_dropped: impl Fn(FieldName, &[u8]) -> bool,
     put: Put<'_>,
 ) {
     let fields = head.fields();
     for (known, name, value) in fields.iter() {
         let passes = match known {
             FieldName::ContentLength => false,
-            FieldName::Trailer => trailers,
-            known => !known.is_of_one_hop() && !ends_here(known, name),
+            FieldName::Trailer => has_trailers,
+            known => !known.is_hop_by_hop() && !is_dropped(known, name),
         };
         if passes && !fields.is_listed_in_connection(known, name) {
             put(name, value);

@@ -1,6 +1,8 @@
 //! Hold: requests that could not be sent, or were lost, wait until the origin can be reached.
 //!
-//! They wait at the gate of the origin, before the requests that have not passed it yet.
+//! They wait at the gate of the origin (its limit for all requests), before the requests that have
+//! not passed it yet. A *permit* is the right to run at the origin. A server is *full* if it runs
+//! as many requests as it may.
 
 use std::io;
 use std::pin::pin;
@@ -36,6 +38,7 @@ impl<'r> Forward<'_, 'r> {
             server: in_flight.server().to_string(),
             source: source.kind().into(),
         };
+        // The failure counts against the server. `false`: the servers are not full.
         let _counted = self.record_failure(in_flight, Failure::Origin(error));
         self.note_held(false);
         // If no other server is available, the same one is used again.
@@ -45,18 +48,19 @@ impl<'r> Forward<'_, 'r> {
 
     /// Notes that the request is held from now on. Returns the instant from which it is held.
     ///
-    /// Only the first call sets that instant.
-    /// The time as a follower counts as held, unless `is_full`: all servers are full.
+    /// Only the first call sets that instant. The time that the request waited for the answer of
+    /// another one (as a follower) counts as held, unless `is_full`: all servers are full.
     pub(super) fn note_held(&mut self, is_full: bool) -> Moment {
-        let followed = Some(self.record.followed()).filter(|_| !is_full);
-        let now = || self.record.now().before(followed.unwrap_or_default());
-        *self.held_since.get_or_insert_with(now)
+        let followed = Some(self.record.time_as_follower()).filter(|_| !is_full);
+        let start = || self.record.now().before(followed.unwrap_or_default());
+        *self.held_since.get_or_insert_with(start)
     }
 
     /// Opens a connection when the origin can be reached again. All servers have failed before.
     ///
-    /// If all remaining servers are full, the request waits until one is not. Returns the error if
-    /// the request does not wait for the origin.
+    /// `error`: the last failure. Returns it if the request does not wait: without `hold`, or if
+    /// the gateway itself caused the error. If all remaining servers are only full, it waits in any
+    /// case.
     pub(super) async fn connect_later(
         &mut self,
         in_flight: &mut InFlight<'r>,
@@ -84,7 +88,7 @@ impl<'r> Forward<'_, 'r> {
         error: OriginError,
         held_since: Moment,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
-        if self.settings().holds() && error.is_unreachable() && self.client.held() {
+        if self.settings().holds() && error.is_unreachable() && self.client.report_held() {
             return Err(Failure::Origin(error));
         }
         let (mut permit, mut error) = (permit, error);
@@ -101,9 +105,9 @@ impl<'r> Forward<'_, 'r> {
             };
             match self.connect_to_any(&mut in_flight).await {
                 Ok(connection) => {
-                    self.sent = self.record.now();
+                    self.sent_at = self.record.now();
                     self.record.server = Some(in_flight.server());
-                    self.client.resumed();
+                    self.client.report_resumed();
                     return Ok((connection, in_flight));
                 }
                 Err(Failure::Origin(failed)) => (permit, error) = (in_flight.leave(), failed),
@@ -136,7 +140,8 @@ impl<'r> Forward<'_, 'r> {
                 Err(error) => last = self.record_failure(in_flight, Failure::Origin(error)),
             }
             if self.settings().holds() {
-                // The time for trying the other servers is a part of `hold`.
+                // The time for trying the other servers is a part of `hold`. `false`: they are not
+                // full.
                 self.note_held(false);
             }
         }

@@ -1,6 +1,7 @@
 //! Builds keys of requests: for zones, shared gates, server choice, and collapsing.
 //!
-//! A key is a template of variables such as `$remote_addr`, which have the meaning of nginx.
+//! A key is built from a template of variables such as `$remote_addr`, which mean the same as in
+//! nginx. A *zone* limits each key; a *shared gate* limits an origin, and gives each key its share.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -46,7 +47,7 @@ pub(super) fn for_zone(zone: &Zone, info: &RequestInfo, route: &Route) -> Result
 
 /// Builds the key by which a request shares the gate of its origin.
 ///
-/// The key is empty if the zone's expression is empty. `exempt` has no effect here.
+/// The key is empty if the zone's template is. `exempt` of the zone has no effect here.
 pub(super) fn at_gate(zone: &Zone, info: &RequestInfo, route: &Route) -> Key {
     build(zone, info, route).unwrap_or_default()
 }
@@ -73,7 +74,7 @@ pub(super) fn hash(template: &KeyTemplate, info: &RequestInfo, route: &Route) ->
 /// Builds a request's key for a zone; `None` if the key is empty.
 fn build(zone: &Zone, info: &RequestInfo, route: &Route) -> Option<Key> {
     let cut = |address| zone.cut(address);
-    with_bytes(&zone.key, cut, info, route, |bytes| truncate(bytes, zone))
+    with_bytes(&zone.key, cut, info, route, |bytes| to_key(bytes, zone))
 }
 
 /// Fills a template and returns the result of `read` for its bytes.
@@ -99,11 +100,12 @@ fn with_bytes<T>(
     result
 }
 
-/// Builds a key from its bytes. Truncates one that is too long, and logs that.
+/// Builds a key from its bytes, truncated if there are too many. Logs that.
 ///
 /// Returns `None` for an empty key.
-fn truncate(bytes: &[u8], zone: &Zone) -> Option<Key> {
+fn to_key(bytes: &[u8], zone: &Zone) -> Option<Key> {
     static TOO_LONG: Throttle = Throttle::new();
+    // The name of the logged field.
     let length = bytes.len();
     let bytes = &bytes[..bytes.len().min(MAX_KEY_SIZE)];
     if length > MAX_KEY_SIZE
@@ -154,7 +156,7 @@ pub(super) fn append(key: &mut Vec<u8>, variable: &Variable, info: &RequestInfo,
         }
         Variable::Cookie(name) => {
             let lines = info.fields().all(FieldName::Cookie);
-            key.extend_from_slice(&cookies::value(lines, name).unwrap_or_default());
+            key.extend_from_slice(&cookies::first(lines, name).unwrap_or_default());
         }
         Variable::Arg(name) => key.extend_from_slice(&target::argument(info.query(), name)),
         Variable::Jwt { name, claim } => {

@@ -1,7 +1,8 @@
 //! All limits of a route, applied to one request.
 //!
-//! A limit is a zone with the burst and the waits that the route allows. The zone admits a request
-//! at once, after a wait, or rejects it.
+//! A limit is a zone with the burst and the waits that the route allows. A *zone* limits the rate
+//! of each key: it admits a request at once, after a wait, or rejects it. To *join* a zone is to
+//! ask it for admission.
 
 mod admissions;
 mod pending;
@@ -23,8 +24,8 @@ pub(super) enum Limited<'r> {
     NotJoined,
     /// The request waits at its only limit.
     ///
-    /// It is stored here, where the outcome will be, so that a waiting request has room for only
-    /// one of them.
+    /// The join is stored here, where the outcome comes later: a waiting request reserves memory
+    /// for only one of them.
     WaitingAtOne(JoinedLimit<'r>),
     /// The request waits at several limits. Index of the first zone, and the key there.
     WaitingAtSeveral(usize, Key),

@@ -10,9 +10,10 @@
 //!
 //! Words used here: A *zone* limits the rate of each key, and admits a request at once, after a
 //! wait, or not at all. The *gate* of an origin limits all requests to that origin. A *permit* is
-//! the right to run one request at an origin, or of a key. A *charge* is what a zone has counted
-//! for a request; it can be refunded. With *collapse*, one *leader* fetches an answer that its
-//! *followers* share. With *hold*, requests wait while their origin cannot be reached.
+//! the right to run one request at an origin, or of a key. A *departure* is a request that has
+//! waited and goes to its origin. A *charge* is what a zone has counted for a request; it can be
+//! refunded. With *collapse*, one *leader* fetches an answer that its *followers* share. With
+//! *hold*, requests wait while their origin cannot be reached.
 
 mod admit;
 mod answer;
@@ -23,6 +24,7 @@ mod collapse;
 mod cookies;
 mod cors;
 mod cost;
+mod decision;
 mod destination;
 mod download;
 mod failure;
@@ -36,7 +38,6 @@ mod heads;
 mod hold;
 mod key;
 mod limits;
-mod onward;
 mod page;
 mod ratelimit_headers;
 mod read_ahead;

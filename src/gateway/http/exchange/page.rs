@@ -1,4 +1,6 @@
 //! Error pages of a route: choice by `Accept`, and the body with its values, piece by piece.
+//!
+//! The same kind of page also serves visitors of a waiting room.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -33,7 +35,8 @@ impl<'r> ChosenPage<'r> {
 
 /// Returns whether `Accept` names HTML itself, as browsers do for a page.
 pub(super) fn names_html(fields: Fields<'_>) -> bool {
-    rating(fields, "text", "html").is_some_and(|(specificity, _)| specificity == EXACT)
+    let rating = rating(fields, "text", "html");
+    rating.is_some_and(|(specificity, _weight)| specificity == EXACT)
 }
 
 /// Returns whether a client prefers JSON to HTML.
@@ -41,6 +44,7 @@ pub(super) fn names_html(fields: Fields<'_>) -> bool {
 /// The more specific media range wins, then the higher weight, then HTML (RFC 9110, section
 /// 12.5.1). So `application/json, */*` prefers JSON.
 pub(super) fn prefers_json(fields: Fields<'_>) -> bool {
+    // Tuples compare the specificity first, then the weight.
     rating(fields, "application", "json") > rating(fields, "text", "html")
 }
 

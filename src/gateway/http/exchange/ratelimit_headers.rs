@@ -1,4 +1,7 @@
-//! Response fields that report the limits to a client, in the three configurable forms.
+//! Response fields that report the limits to a client, in the configurable forms.
+//!
+//! A *verdict* is the decision of one limit about the request. With *collapse*, requests share one
+//! answer of the origin. The *gate* limits all requests to an origin.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -84,15 +87,16 @@ fn write_x_ratelimit_of_gate(
 
 /// Returns the number of requests that an unused key may send at once, and the key's rate.
 ///
-/// Returns `None` if nothing limits this key.
+/// This is `burst`, and the requests that pass without it: one by its rate, or `in_flight` without
+/// a rate. Returns `None` if nothing limits this key.
 fn quota(record: &RequestRecord<'_>, limit: AppliedLimit, key: &[u8]) -> Option<(u64, Rate)> {
     let rate = record.gateway.zone(limit.zone).settings().rate_of(key);
-    let at_once = if rate.is_unlimited() {
+    let beside_burst = if rate.is_unlimited() {
         limit.in_flight?.get()
     } else {
         1
     };
-    Some((u64::from(limit.burst) + u64::from(at_once), rate))
+    Some((u64::from(limit.burst) + u64::from(beside_burst), rate))
 }
 
 /// Writes the `X-RateLimit-…` fields for the tightest limit.
@@ -122,8 +126,8 @@ fn put_x_ratelimit(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64) {
 ///
 /// The quota is the number of requests that an empty bucket accepts at once. The window is the time
 /// in which a full bucket empties. For a limit with only `in_flight` the window is one second,
-/// because the end of running requests is unknown. `t` is the time until one more request than the
-/// remaining ones is possible.
+/// because the end of running requests is unknown. `r` is the number of requests that are possible
+/// now, `t` the time until one more is possible.
 ///
 /// If the origin's gate rejected the request, no request is possible before its `retry_after`,
 /// whatever the limits would allow.

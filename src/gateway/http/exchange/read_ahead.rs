@@ -1,6 +1,7 @@
 //! Reads a response's body as fast as the origin sends it, ahead of the client: `response_buffer`.
 //!
-//! So a slow client does not hold the permits and the connection of its request.
+//! So a slow client does not hold the permits (rights to run at the origin) and the connection of
+//! its request. `keeps`: whether the connection may be kept after the response.
 
 use std::future::poll_fn;
 use std::num::NonZeroU64;
@@ -18,11 +19,11 @@ use crate::time::clock;
 struct Ahead {
     /// Piece that is sent next. Its memory is not counted as buffered.
     piece: Buffer,
-    /// Whether the piece was passed to the client's connection, which has not accepted all of it.
+    /// Whether the piece was offered to the client's connection, which has not accepted all of it.
     is_sending: bool,
-    /// Whether the piece was passed as the last one.
+    /// Whether the piece was offered as the last one.
     is_last: bool,
-    /// Number of bytes passed to the client's connection that are not recorded yet.
+    /// Number of bytes offered to the client's connection that are not recorded yet.
     unrecorded: u64,
     queue: BodyQueue,
 }
@@ -52,7 +53,7 @@ impl Ahead {
                 if self.piece.is_empty() && end.is_none() {
                     return Poll::Ready(Ok(()));
                 }
-                // Whether a piece is the last one must not change after its first call.
+                // Whether a piece is the last one must not change between two offers of it.
                 self.is_last = end.is_some() && self.queue.is_empty();
                 self.is_sending = true;
                 self.unrecorded += self.piece.len() as u64;
@@ -95,7 +96,7 @@ impl<'r> Forward<'_, 'r> {
             } else {
                 self.send_and_read(connection, in_flight, &mut ahead).await
             };
-            self.record.sent(std::mem::take(&mut ahead.unrecorded));
+            self.record.add_sent(std::mem::take(&mut ahead.unrecorded));
             if received.is_err() {
                 break;
             }
@@ -117,7 +118,7 @@ impl<'r> Forward<'_, 'r> {
             Err(_) => return received,
         };
         let sent = poll_fn(|cx| ahead.poll_send(cx, self.client, end)).await;
-        self.record.sent(ahead.unrecorded);
+        self.record.add_sent(ahead.unrecorded);
         sent?;
         received
     }
@@ -133,11 +134,13 @@ impl<'r> Forward<'_, 'r> {
     ) -> Result<(), Failure> {
         let limit = self.body_limit();
         let (fields, route) = (self.record.info.fields(), self.route);
+        // Whether the stopwatch stands still here, because the buffer is full.
         let mut has_stopped = false;
         let done = poll_fn(|cx| {
             let client = &mut *self.client;
             let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
-            // The client first: bytes that it can accept are not delayed.
+            // The client first: bytes that it can accept are not delayed. `None`: the body is not
+            // complete.
             if ahead.poll_send(cx, self.client, None)?.is_ready() {
                 return Poll::Ready(Ok(()));
             }
@@ -146,17 +149,17 @@ impl<'r> Forward<'_, 'r> {
                     // The buffer is full: the origin waits for the client, as without a buffer.
                     connection.moved();
                     connection.poll_ahead(cx);
-                    if !self.time.is_stopped() {
+                    if !self.origin_time.is_stopped() {
                         has_stopped = true;
-                        self.time.stop(clock::coarse_now());
-                        in_flight.note_time(self.time);
+                        self.origin_time.stop(clock::coarse_now());
+                        in_flight.note_time(self.origin_time);
                     }
                     return Poll::Pending;
                 }
                 if has_stopped {
                     has_stopped = false;
-                    self.time.go_on(clock::coarse_now());
-                    in_flight.note_time(self.time);
+                    self.origin_time.go_on(clock::coarse_now());
+                    in_flight.note_time(self.origin_time);
                 }
                 match connection.poll_body(cx) {
                     Poll::Ready(Ok(piece)) => {
@@ -179,8 +182,8 @@ impl<'r> Forward<'_, 'r> {
         })
         .await;
         if has_stopped {
-            self.time.go_on(clock::coarse_now());
-            in_flight.note_time(self.time);
+            self.origin_time.go_on(clock::coarse_now());
+            in_flight.note_time(self.origin_time);
         }
         done
     }

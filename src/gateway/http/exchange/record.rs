@@ -1,4 +1,7 @@
 //! The record of a request: counted, logged and traced once the request has ended.
+//!
+//! A request passes its *zones* (rate limits by key) and the *gate* (limit of its origin). A *plan*
+//! sets the weight and the class of its keys.
 
 mod disconnect;
 mod rare;
@@ -54,18 +57,18 @@ pub(super) struct RequestRecord<'r> {
     pub(super) at_gate: Option<GateProgress>,
     /// Cost of the request, as far as it is known.
     pub(super) cost: Cost,
-    /// Key of the request at the origin's gate, and its plan, if it has one there.
+    /// Key of the request at the origin's gate, and the key's plan, if it has one.
     pub(super) planned: Option<Box<KeyAndPlan>>,
     /// Server that got the request.
     pub(super) server: Option<&'r ServerUrl>,
     /// Time that the origin took until the head of its response, or until it failed.
     pub(super) origin_took: Option<Duration>,
-    /// Instant from which only the origin was waited for; the epoch: the request is not sent yet.
+    /// Instant since which only the origin was waited for; the epoch: the request is not sent yet.
     ///
     /// Not an `Option`, because a waiting request must be small.
     pub(super) awaited_since: Moment,
     pub(super) exception: Exception,
-    /// Origin of the answer, on a route that collapses.
+    /// How the request got its answer, on a route whose requests share answers (collapse).
     pub(super) shared: SharedOutcome,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
@@ -103,7 +106,7 @@ impl<'r> RequestRecord<'r> {
             exception: Exception::None,
             shared: SharedOutcome::Alone,
             is_answered: false,
-            rare: RareProperties::of_new(gateway, info, began),
+            rare: RareProperties::new(gateway, info, began),
             status: CLIENT_DISCONNECTED,
             bytes: 0,
         }
@@ -133,7 +136,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Counts body bytes that were sent to the client.
-    pub(super) fn sent(&mut self, bytes: u64) {
+    pub(super) fn add_sent(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
@@ -186,7 +189,7 @@ impl<'r> RequestRecord<'r> {
         self.gateway.settings().routes.get(self.route?)
     }
 
-    /// Returns the result of the limits for the log.
+    /// Returns the decisive limit and its result, for the log.
     ///
     /// If the client disconnected while the request waited, the status is `Cancelled`.
     fn limited(&self) -> Option<access::Limited<'_>> {
@@ -195,7 +198,7 @@ impl<'r> RequestRecord<'r> {
             (zone, key, LimitStatus::Cancelled, None, false)
         } else {
             let verdict = self.outcome()?.decisive()?;
-            // A request that did not pass the gate has returned its admissions.
+            // A request that did not pass the gate has returned the admissions of its zones.
             let status = match &self.at_gate {
                 Some(GateProgress::Waiting(_)) => LimitStatus::Cancelled,
                 Some(GateProgress::Rejected(_)) => LimitStatus::RejectedElsewhere,
@@ -247,12 +250,12 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Builds the entry of the access log.
-    fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
+    fn log_entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
         let route = self.route();
         let plan_at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome().and_then(LimitOutcome::decisive);
         let origin = self.server.and(route.and_then(Route::origin));
-        let priced = route.filter(|route| route.has_cost());
+        let route_with_cost = route.filter(|route| route.has_cost());
         let field = |name| {
             let value = self.info.fields().named(name).next()?;
             Some(String::from_utf8_lossy(value))
@@ -287,7 +290,7 @@ impl<'r> RequestRecord<'r> {
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.rejected_at_gate(),
             class: route.and_then(|route| self.class(route, plan_at_gate.map(|(_, plan)| plan))),
-            cost: priced.map(|_| self.charged()),
+            cost: route_with_cost.map(|_| self.charged()),
             origin_took: self.origin_took,
             duration,
             referer: field("referer"),
@@ -319,7 +322,7 @@ impl<'r> RequestRecord<'r> {
             method: request_line(self.info.head).method,
             route: route.map(Route::name),
             status: self.status,
-            queued: (self.began.before(self.receiving()), queued_until),
+            queued: (self.began.before(self.time_receiving()), queued_until),
             limited: self.limited().map(|limited| (limited.zone, limited.status)),
             rejected: by_limits.map(Rejected::label).or(by_gate),
             origin,
@@ -365,13 +368,13 @@ impl Drop for RequestRecord<'_> {
             return;
         }
         let now = self.disconnected_at().unwrap_or_else(|| self.now());
-        let duration = now.since(self.began) + self.receiving();
+        let duration = now.since(self.began) + self.time_receiving();
         self.gateway
             .count_request(self.route, self.status, duration);
         self.count_disconnect(now);
         let is_logged = self.route().is_none_or(|route| route.access_log);
         if let Some(log) = self.gateway.access_log().filter(|_| is_logged) {
-            log.write(&self.entry(duration, now));
+            log.write(&self.log_entry(duration, now));
         }
         if let (Some(spans), Some(trace)) = (self.gateway.spans(), self.trace()) {
             self.send_spans(spans, trace, now);

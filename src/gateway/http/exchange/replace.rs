@@ -1,4 +1,6 @@
 //! Replaces the origin's response by a page of the route.
+//!
+//! `keeps`: whether the connection to the origin may be kept after the response.
 
 use std::time::Duration;
 
@@ -42,6 +44,7 @@ impl<'r> Forward<'_, 'r> {
             }
         }
         if let Some((_, in_flight)) = &at_origin {
+            // `true`: the origin answered.
             self.end_work(in_flight, true);
         }
         self.in_flight_permits.clear();

@@ -1,6 +1,7 @@
 //! Responses that the gateway creates itself.
 //!
-//! `redirect` and `shared` build two special ones; `reply_body` sends the bodies.
+//! `redirect` and `shared` build two special ones; `reply_body` sends the bodies. *Limits* reject
+//! by key, the *gate* of an origin rejects for that origin. A *waiting room* lets visitors wait.
 
 mod redirect;
 mod shared;
@@ -34,7 +35,7 @@ pub(super) struct Reply<'a> {
     /// Value of `Retry-After`.
     retry_after: Option<RetryAfter>,
     /// Fields that other responses do not have.
-    more: MoreFields,
+    more_fields: MoreFields,
     body: Body<'a>,
 }
 
@@ -63,12 +64,12 @@ enum MoreFields {
 
 impl From<UnfitRequest> for Reply<'_> {
     fn from(unfit: UnfitRequest) -> Self {
-        let more = match unfit {
+        let more_fields = match unfit {
             UnfitRequest::Connect => MoreFields::Allow,
             _ => MoreFields::None,
         };
         Self {
-            more,
+            more_fields,
             ..Self::plain(unfit.status(), format!("{unfit}\n"))
         }
     }
@@ -80,7 +81,7 @@ impl<'a> Reply<'a> {
         Self {
             status,
             retry_after: None,
-            more: MoreFields::None,
+            more_fields: MoreFields::None,
             body: Body::Text(text.into()),
         }
     }
@@ -138,25 +139,25 @@ impl<'a> Reply<'a> {
 
     /// Returns a response whose text is the reason phrase of its status.
     pub(super) fn of_status(status: u16) -> Self {
-        let reason = reason(status).unwrap_or("Bad Gateway");
+        let reason = reason_phrase(status).unwrap_or("Bad Gateway");
         Self::plain(status, format!("{reason}\n"))
     }
 
     /// Returns the response to a CORS preflight.
     pub(super) fn preflight() -> Self {
         Self {
-            more: MoreFields::Preflight,
+            more_fields: MoreFields::Preflight,
             ..Self::plain(204, "")
         }
     }
 
     /// Returns the response of a route in maintenance, which ends after `left`.
     pub(super) fn maintenance(left: Duration) -> Self {
-        Self::of_status(503).after(left)
+        Self::of_status(503).with_retry_after(left)
     }
 
-    /// Adds a `Retry-After` to the response.
-    pub(super) fn after(mut self, span: Duration) -> Self {
+    /// Adds a `Retry-After` of `span` to the response.
+    pub(super) fn with_retry_after(mut self, span: Duration) -> Self {
         self.retry_after = Some(RetryAfter::Exact(span));
         self
     }
@@ -164,17 +165,17 @@ impl<'a> Reply<'a> {
     /// Returns the response to a visitor of a waiting room, with these fields.
     pub(super) fn of_room(status: u16, body: Body<'a>, fields: RoomFields) -> Self {
         Self {
-            more: MoreFields::Room(Box::new(fields)),
+            more_fields: MoreFields::Room(Box::new(fields)),
             body,
             ..Self::plain(status, "")
         }
     }
 
-    /// Returns the message for a gRPC call, which gets no page.
+    /// Returns the text for a gRPC call, which gets no page.
     fn message(&self) -> &str {
         match &self.body {
             Body::Text(text) => text,
-            _ => reason(self.status).unwrap_or_default(),
+            _ => reason_phrase(self.status).unwrap_or_default(),
         }
     }
 
@@ -183,7 +184,7 @@ impl<'a> Reply<'a> {
     where
         'a: 'r,
     {
-        match (&self.more, &self.body) {
+        match (&self.more_fields, &self.body) {
             (_, Body::RoomPage(content, _)) => {
                 let by_accept = false;
                 Some(ChosenPage { content, by_accept })
@@ -196,22 +197,22 @@ impl<'a> Reply<'a> {
 
     /// Calls `put` with the fields of the response: `own`, and the fields of every response.
     fn each_field(&self, record: &RequestRecord<'_>, put: Put<'_>, own: impl FnOnce(Put<'_>)) {
-        match &self.more {
+        match &self.more_fields {
             MoreFields::Room(room) => {
-                rewrite::uncached(put, |put| {
-                    response_fields::put(record, MadeBy::Gateway, put, own);
+                rewrite::put_uncached(put, |put| {
+                    response_fields::put_all(record, MadeBy::Gateway, put, own);
                 });
                 // A route cannot remove these fields: without them no visitor would ever be
                 // admitted.
                 room.put(put);
             }
             MoreFields::Preflight => {
-                response_fields::put(record, MadeBy::Gateway, put, own);
+                response_fields::put_all(record, MadeBy::Gateway, put, own);
                 if let Some(cors) = record.route().and_then(|route| route.cors.as_ref()) {
                     cors::put_preflight(cors, record.info, put);
                 }
             }
-            _ => response_fields::put(record, MadeBy::Gateway, put, own),
+            _ => response_fields::put_all(record, MadeBy::Gateway, put, own),
         }
     }
 
@@ -223,7 +224,7 @@ impl<'a> Reply<'a> {
         let fields = |put: Put<'_>| {
             put(b"content-type", grpc::CONTENT_TYPE);
             put_number(put, b"grpc-status", status as u8);
-            put(b"grpc-message", grpc::message(self.message()).as_bytes());
+            put(b"grpc-message", grpc::encode(self.message()).as_bytes());
             if let Some(after) = self.retry_after {
                 put_number(put, b"grpc-retry-pushback-ms", after.millis());
             }
@@ -263,7 +264,7 @@ impl<'a> Reply<'a> {
         values
     }
 
-    /// Begins the response, with the fields for the limits, and returns the body to send.
+    /// Begins the response, with the fields for the limits. Returns the body to send.
     ///
     /// The body to send is empty for `HEAD`.
     pub(super) fn begin(
@@ -276,7 +277,7 @@ impl<'a> Reply<'a> {
         }
         // A 204 has no body, and no fields that describe one (RFC 9110, section 15.3.5).
         let is_empty = self.status == 204;
-        let to_head = record.info.head.is_head();
+        let is_to_head = record.info.head.is_head();
         record.status = self.status;
         if record.info.head.is_grpc() {
             return ReplyBody::new(self.begin_grpc(client, record));
@@ -296,8 +297,8 @@ impl<'a> Reply<'a> {
             Some(page) => page.length(),
             None => text.len() as u64,
         };
-        if !to_head {
-            record.sent(length);
+        if !is_to_head {
+            record.add_sent(length);
         }
         let own = |put: Put<'_>| {
             if !is_empty {
@@ -306,7 +307,7 @@ impl<'a> Reply<'a> {
             if by_accept {
                 put(b"Vary", b"Accept");
             }
-            match &self.more {
+            match &self.more_fields {
                 MoreFields::None | MoreFields::Room(_) | MoreFields::Preflight => {}
                 MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
                 MoreFields::Location(url) => put(b"Location", url.as_bytes()),
@@ -318,8 +319,8 @@ impl<'a> Reply<'a> {
         let fields = |put: Put<'_>| self.each_field(record, put, own);
         client.begin(&Response {
             status: self.status,
-            reason: reason(self.status).unwrap_or_default().as_bytes(),
-            length: if to_head || is_empty {
+            reason: reason_phrase(self.status).unwrap_or_default().as_bytes(),
+            length: if is_to_head || is_empty {
                 BodyLength::None
             } else {
                 BodyLength::Length(length)
@@ -331,7 +332,7 @@ impl<'a> Reply<'a> {
         });
         let mut piece = Buffer::for_body();
         match page {
-            _ if to_head => ReplyBody::new(piece),
+            _ if is_to_head => ReplyBody::new(piece),
             Some(page) => ReplyBody::of_page(piece, page),
             None => {
                 piece.put(text.as_bytes());
@@ -342,7 +343,7 @@ impl<'a> Reply<'a> {
 }
 
 /// Returns the reason phrase of a status.
-fn reason(status: u16) -> Option<&'static str> {
+fn reason_phrase(status: u16) -> Option<&'static str> {
     StatusCode::from_u16(status).ok()?.canonical_reason()
 }
 

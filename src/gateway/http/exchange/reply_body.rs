@@ -61,13 +61,13 @@ impl ReplyBody {
     }
 }
 
-/// Body of a shared answer, with the progress of one client.
+/// Body of a shared answer (one answer of the origin for several requests), as one client gets it.
 pub(super) struct SharedBody {
     body: Arc<AnswerBody>,
     /// Range that the client has not accepted yet.
     left: Range<usize>,
-    /// Number of bytes that were offered to the client and not accepted yet.
-    piece: Option<usize>,
+    /// Number of bytes that were offered to the client, and not accepted yet; `None`: no offer.
+    offered: Option<usize>,
 }
 
 impl SharedBody {
@@ -76,7 +76,7 @@ impl SharedBody {
         Self {
             body: Arc::clone(body),
             left,
-            piece: None,
+            offered: None,
         }
     }
 
@@ -92,9 +92,9 @@ impl SharedBody {
         // The head goes first: otherwise a slow client would keep the buffer that holds both.
         ready!(client.poll_flush(cx)).map_err(|_| Aborted::ClientDisconnected)?;
         loop {
-            // The body has a known length, so its bytes are sent without framing. A second offer is
-            // the rest of the first.
-            let count = self.piece.unwrap_or(self.left.len().min(READ_SIZE));
+            // The body has a known length, so its bytes are sent without framing. So the rest of an
+            // offer that was not accepted in full can be offered as a new piece.
+            let count = self.offered.unwrap_or(self.left.len().min(READ_SIZE));
             let end = self.left.start + count;
             let is_last = end == self.left.end;
             let mut piece = Buffer::for_body();
@@ -106,10 +106,10 @@ impl SharedBody {
             let sent = client.poll_send(cx, &mut piece, then);
             if sent.is_pending() {
                 self.left.start = end - piece.len();
-                self.piece = Some(piece.len());
+                self.offered = Some(piece.len());
             }
             ready!(sent).map_err(|_| Aborted::ClientDisconnected)?;
-            (self.left.start, self.piece) = (end, None);
+            (self.left.start, self.offered) = (end, None);
             if is_last {
                 return Poll::Ready(Ok(()));
             }

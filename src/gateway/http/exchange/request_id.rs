@@ -23,7 +23,7 @@ impl<'r> RequestId<'r> {
     ///
     /// `head`: head of a request from a trusted peer. An id has 1 to 128 visible ASCII characters.
     /// Its field must occur once: programs differ in which one of several they read.
-    pub(super) fn of(name: &str, head: Option<&'r RequestHead>, began: Moment) -> Self {
+    pub(super) fn find_or_new(name: &str, head: Option<&'r RequestHead>, began: Moment) -> Self {
         if let Some(id) = head.and_then(|head| only(head.fields().named(name)))
             && (1..=MAX_SIZE).contains(&id.len())
             && id.iter().all(u8::is_ascii_graphic)
@@ -56,15 +56,17 @@ const VERSION: u128 = 7;
 const VARIANT: u128 = 0b10;
 
 /// Builds a UUID of version 7 (RFC 9562, section 5.7). These ids sort by time, as databases prefer.
-fn uuid(at: Moment, random: u128) -> [u8; 36] {
-    let millis = u128::from(at.as_nanos() / 1_000_000);
+fn uuid(created: Moment, random: u128) -> [u8; 36] {
+    let millis = u128::from(created.as_nanos() / 1_000_000);
     let random_high = (random >> 64) & 0xfff;
     let random_low = random & (u128::MAX >> 66);
     // 48 bits of time, 4 of the version, 12 random ones, 2 of the variant, 62 random ones.
     let value = millis << 80 | VERSION << 76 | random_high << 64 | VARIANT << 62 | random_low;
     let mut text = [b'-'; 36];
+    // The other four characters are hyphens.
     let digit_indices = (0..36).filter(|index| ![8, 13, 18, 23].contains(index));
     for (nth, index) in digit_indices.enumerate() {
+        // The highest four bits come first.
         let digit = (value >> (124 - 4 * nth)) & 0xf;
         text[index] = b"0123456789abcdef"[digit as usize];
     }
@@ -93,7 +95,7 @@ mod tests {
     fn one_valid_id_is_taken_and_others_are_replaced() {
         let id = |fields: &[(&str, &[u8])]| {
             let head = request(fields);
-            let id = RequestId::of("X-Request-Id", Some(&head), Moment::default());
+            let id = RequestId::find_or_new("X-Request-Id", Some(&head), Moment::default());
             matches!(id, RequestId::Sent(_)).then(|| id.as_str().to_owned())
         };
         let long = [b'a'; 129];
@@ -113,7 +115,7 @@ mod tests {
             assert_eq!(id(fields), None, "{fields:?}");
         }
         let made = || {
-            RequestId::of("a", None, Moment::default())
+            RequestId::find_or_new("a", None, Moment::default())
                 .as_str()
                 .to_owned()
         };

@@ -1,4 +1,7 @@
 //! Properties of a request that are computed once, and the checks that each request must pass.
+//!
+//! *Origination* fields describe the client's own request, such as `X-Forwarded-For`: they count
+//! only from trusted proxies. *Inputs* are the parts of a request that limits and conditions read.
 
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
@@ -99,9 +102,10 @@ impl<'a> RequestInfo<'a> {
 
     /// Returns whether the client uses TLS, as far as this gateway or a trusted peer knows.
     pub(super) fn is_over_tls(&self) -> bool {
-        let mut named = self.fields().all(FieldName::XForwardedProto);
-        let is_named = self.client.trusted && named.any(|it| it.eq_ignore_ascii_case(b"https"));
-        self.peer().is_encrypted || is_named
+        let mut schemes = self.fields().all(FieldName::XForwardedProto);
+        let is_reported =
+            self.client.via_proxy && schemes.any(|scheme| scheme.eq_ignore_ascii_case(b"https"));
+        self.peer().is_encrypted || is_reported
     }
 
     /// Returns the fields of the head.
@@ -132,12 +136,12 @@ impl<'a> RequestInfo<'a> {
 
     /// Returns the value of a field as the origin gets it, unless the route changes it.
     ///
-    /// The value is that of [`Self::joined`], except for fields that describe the origination of
-    /// the request. The origin gets these only from trusted peers. Otherwise the gateway sets three
-    /// of them.
+    /// The value is that of [`Self::joined`], except for origination fields. The origin gets these
+    /// only from trusted proxies. For other peers the gateway sets three of them, and drops the
+    /// rest.
     pub(super) fn as_forwarded(&self, name: &str) -> Option<Cow<'a, [u8]>> {
         let known = FieldName::of(name.as_bytes());
-        if self.client.trusted || !known.describes_origination() {
+        if self.client.via_proxy || !known.describes_origination() {
             return self.joined(name);
         }
         match known {
@@ -151,9 +155,7 @@ impl<'a> RequestInfo<'a> {
         }
     }
 
-    /// Rejects a request with ambiguous inputs: programs would read them in two ways.
-    ///
-    /// `inputs`: inputs of limits and conditions.
+    /// Rejects a request if programs read one of the `inputs` in different ways.
     pub(super) fn check_inputs(&self, inputs: &RequestInputs) -> Result<(), UnfitRequest> {
         let mut fields = inputs.single_fields();
         if fields.any(|name| self.has_field_twice(name)) {
@@ -170,7 +172,7 @@ impl<'a> RequestInfo<'a> {
         Ok(())
     }
 
-    /// Returns whether programs would read this part of the request in two ways.
+    /// Returns whether programs read this part of the request in different ways.
     pub(super) fn is_ambiguous(&self, input: &MatcherInput) -> bool {
         match input {
             MatcherInput::Header(name) => {
@@ -188,7 +190,7 @@ impl<'a> RequestInfo<'a> {
 
     /// Returns whether a cookie is hidden in the value of another one.
     fn has_cookie_inside(&self, name: &str) -> bool {
-        cookies::is_inside(self.fields().all(FieldName::Cookie), name)
+        cookies::is_inside_another(self.fields().all(FieldName::Cookie), name)
     }
 
     /// Returns the time that the client waits for the response: the deadline of a gRPC call.
@@ -203,8 +205,8 @@ impl<'a> RequestInfo<'a> {
 
     /// Returns the number of requests per key that may wait above the configured limits.
     ///
-    /// Only over HTTP/2: there a client sends all its requests at once, and a held request does not
-    /// block the rest of its connection.
+    /// Only over HTTP/2: there a client sends all its requests at once, and a waiting request does
+    /// not block the rest of its connection.
     pub(super) fn above_burst(&self, server: &Server) -> u32 {
         match self.head.version() {
             Version::Http2 => server.above_burst(),
@@ -223,7 +225,7 @@ impl<'a> RequestInfo<'a> {
         if self.head.path_and_query() == b"*" && self.head.method() != b"OPTIONS" {
             return Err(UnfitRequest::Asterisk);
         }
-        // A path that was not changed has no escape.
+        // A path without an escape was borrowed unchanged, so it cannot contain %00.
         let is_decoded = matches!(self.path, Cow::Owned(_));
         if is_decoded && target::has_nul(split_query(self.head.path_and_query()).0) {
             return Err(UnfitRequest::Nul);
@@ -239,7 +241,7 @@ impl<'a> RequestInfo<'a> {
     fn names_a_host(&self) -> bool {
         let mut fields = self.fields().all(FieldName::Host);
         let authority = self.head.authority();
-        let by_field = match (fields.next(), fields.next()) {
+        let is_field_valid = match (fields.next(), fields.next()) {
             // Over HTTP/2 both must name the same host (RFC 9113, section 8.3.1). Over HTTP/1 an
             // absolute target overrides the field.
             (Some(field), None) if self.head.version() == Version::Http2 => {
@@ -254,7 +256,7 @@ impl<'a> RequestInfo<'a> {
             },
             (Some(_), Some(_)) => false,
         };
-        by_field && authority.is_none_or(is_authority)
+        is_field_valid && authority.is_none_or(is_authority)
     }
 }
 
@@ -276,6 +278,7 @@ fn is_authority(text: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };
+    // `rest`: the colon and the port, or nothing.
     let (is_host, rest) = if let Some(literal) = text.strip_prefix('[') {
         let (address, rest) = literal.split_once(']').unwrap_or_default();
         (address.parse::<Ipv6Addr>().is_ok(), rest)
@@ -319,20 +322,21 @@ fn is_plain_authority(text: &[u8]) -> bool {
 /// Empty labels inside the name are not allowed. Commas are not allowed either, because they join
 /// fields.
 fn is_name(name: &[u8]) -> bool {
-    let mut escaped = name.split(|byte| *byte == b'%');
+    // Each part after the first must begin with the two digits of an escape.
+    let mut parts = name.split(|byte| *byte == b'%');
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
     let are_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let is_escape = |part: &[u8]| part.get(..2).is_some_and(are_hex);
-    let first = escaped.next().unwrap_or_default();
+    let first = parts.next().unwrap_or_default();
     first.iter().all(is_plain)
-        && escaped.all(|part| is_escape(part) && part.iter().all(is_plain))
+        && parts.all(|part| is_escape(part) && part.iter().all(is_plain))
         && !name.windows(2).any(|two| two == b"..")
 }
 
 /// Returns the host of a request, without its port or a final dot, in lower case.
 ///
-/// Empty if the request names no host. Bytes that are not text are escaped so that they stay
-/// distinct: otherwise a client could use them to bypass a limit.
+/// Empty if the request names no host. Bytes that are not UTF-8 are escaped: two hosts that differ
+/// in them stay different, so that each has its own key.
 fn host(head: &RequestHead) -> Cow<'_, str> {
     let named = head.named_host();
     let named = match named.map(str::from_utf8) {

@@ -1,6 +1,6 @@
 //! Fields of a response: the additions of the gateway, and the edits of the route.
 //!
-//! `rewrite` applies the edits.
+//! `rewrite` applies the edits. A *waiting room* gives its visitors tickets and sessions.
 
 use super::record::RequestRecord;
 use super::{ratelimit_headers, rewrite};
@@ -13,14 +13,14 @@ pub(super) enum MadeBy {
     Gateway,
 }
 
-/// Puts the fields of `own` and of the gateway, as edited by the route.
-pub(super) fn put(
+/// Puts the fields of `own` and the additions of the gateway, as edited by the route.
+pub(super) fn put_all(
     record: &RequestRecord<'_>,
     made_by: MadeBy,
     put: Put<'_>,
     own: impl FnOnce(Put<'_>),
 ) {
-    let all = |put: Put<'_>| {
+    let put_unedited = |put: Put<'_>| {
         own(put);
         if let Some((name, id)) = record.request_id() {
             put(name.as_bytes(), id.as_bytes());
@@ -34,11 +34,12 @@ pub(super) fn put(
         }
     };
     record.put_with_session(put, |put| match record.route() {
-        None => all(put),
+        None => put_unedited(put),
         Some(route) => {
+            // `answer_fields` only edit the gateway's own responses.
             let edits = [&route.response_fields, &route.answer_fields];
             let count = if made_by == MadeBy::Origin { 1 } else { 2 };
-            rewrite::edit(record.info, route, &edits[..count], put, all);
+            rewrite::put_edited(record.info, route, &edits[..count], put, put_unedited);
         }
     });
 }
@@ -49,7 +50,7 @@ pub(super) struct RoomFields {
     /// Values of `Set-Cookie`.
     pub(super) cookies: Vec<String>,
     /// Name and value of a field for programs, which may keep no cookies.
-    pub(super) own: Option<(&'static str, String)>,
+    pub(super) for_programs: Option<(&'static str, String)>,
 }
 
 impl RoomFields {
@@ -58,7 +59,7 @@ impl RoomFields {
         for cookie in &self.cookies {
             put(b"Set-Cookie", cookie.as_bytes());
         }
-        if let Some((name, value)) = &self.own {
+        if let Some((name, value)) = &self.for_programs {
             put(name.as_bytes(), value.as_bytes());
         }
     }

@@ -30,8 +30,8 @@ impl RetryAfter {
 
     /// Returns milliseconds, as gRPC clients read them. At least 1.
     ///
-    /// An estimate is not shorter than in seconds: otherwise clients would return to a full queue
-    /// every few milliseconds.
+    /// An estimate has whole seconds here, too: shorter ones would make clients return to a full
+    /// queue every few milliseconds.
     pub(super) fn millis(self) -> u128 {
         match self {
             Self::Exact(span) => span.as_nanos().div_ceil(1_000_000).max(1),
@@ -74,16 +74,17 @@ fn parse(value: &[u8], now: Moment) -> Option<Duration> {
 fn parse_seconds(text: &str) -> Option<Duration> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let seconds = decimal(whole.as_bytes())?.parse().unwrap_or(u64::MAX);
-    let is_more = decimal(decimals.as_bytes())?.bytes().any(|it| it != b'0');
-    Some(Duration::from_secs(seconds.saturating_add(is_more.into())))
+    let has_fraction = decimal(decimals.as_bytes())?.bytes().any(|it| it != b'0');
+    let rounded_up = seconds.saturating_add(has_fraction.into());
+    Some(Duration::from_secs(rounded_up))
 }
 
 /// Parses a date of mail (RFC 5322) or of RFC 3339, rounded up to seconds.
 fn parse_other_date(text: &str) -> Option<Moment> {
     let mail = jiff::fmt::rfc2822::parse(text).map(|date| date.timestamp());
     let date = mail.or_else(|_| text.parse::<jiff::Timestamp>()).ok()?;
-    let is_more = date.subsec_nanosecond() > 0;
-    let seconds = u64::try_from(date.as_second()).ok()? + u64::from(is_more);
+    let has_fraction = date.subsec_nanosecond() > 0;
+    let seconds = u64::try_from(date.as_second()).ok()? + u64::from(has_fraction);
     Some(Moment::default() + Duration::from_secs(seconds))
 }
 

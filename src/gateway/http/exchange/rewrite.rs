@@ -1,4 +1,6 @@
 //! Changes that a route makes: the path for the origin, and header fields.
+//!
+//! `heads` and `response_fields` call it. Values of fields may contain variables, as keys do.
 
 use std::borrow::Cow;
 
@@ -37,10 +39,10 @@ pub(super) fn each_target_part(
     put(query);
 }
 
-/// Calls `put` with the fields of `each`, and forbids all caches to store the response.
+/// Calls `put` with the fields that `each` puts, and forbids all caches to store the response.
 ///
 /// Some caches prefer a field of their own to `Cache-Control` (RFC 9213).
-pub(super) fn uncached(put: Put<'_>, each: impl FnOnce(Put<'_>)) {
+pub(super) fn put_uncached(put: Put<'_>, each: impl FnOnce(Put<'_>)) {
     each(&mut |name, value| {
         if !is_for_caches(name) {
             put(name, value);
@@ -63,10 +65,10 @@ fn is_for_caches(name: &[u8]) -> bool {
         || OTHERS.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Calls `put` with the fields of `each` after the edits. Later edits override earlier ones.
+/// Calls `put` with the fields that `each` puts, after the edits.
 ///
-/// Variables have the values of the request.
-pub(super) fn edit(
+/// Later edits override earlier ones. Variables have the values of the request.
+pub(super) fn put_edited(
     info: &RequestInfo<'_>,
     route: &Route,
     edits: &[&FieldEdits],
@@ -79,7 +81,7 @@ pub(super) fn edit(
     }
     let is_in = |edits: &[&FieldEdits], name: &[u8]| edits.iter().any(|edits| edits.has(name));
     each(&mut |name, value| {
-        if !(is_in(edits, name) || cors.is_some() && cors::is_replaced(name)) {
+        if !(is_in(edits, name) || cors.is_some() && cors::replaces(name)) {
             put(name, value);
         }
     });

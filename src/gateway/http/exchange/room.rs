@@ -37,8 +37,11 @@ const TICKET_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// request, not two.
 const POLL: &str = "drip-poll";
 
+/// Time after which a visitor should retry while the room cannot give it a position.
+const RETRY_UNKNOWN: Duration = Duration::from_secs(2);
+
 /// Default waiting page.
-static PAGE: LazyLock<Arc<PageContent>> = LazyLock::new(|| {
+static DEFAULT_PAGE: LazyLock<Arc<PageContent>> = LazyLock::new(|| {
     Arc::new(PageContent::parse_room(include_str!(
         "../../room/wait.html"
     )))
@@ -62,7 +65,7 @@ struct Visit<'a> {
 
 /// Lets a request pass the waiting room of its origin, or returns the waiting response.
 ///
-/// Returns `None` if a zone or the store must reply first. Then use [`enter`].
+/// Returns `None` if a zone (for `draw`) or the store must reply first. Then use [`enter`].
 pub(super) fn enter_at_once<'a>(record: &mut RequestRecord<'a>) -> Option<Result<(), Reply<'a>>> {
     let Some(visit) = Visit::new(record) else {
         return Some(Ok(()));
@@ -79,7 +82,7 @@ pub(super) fn enter_at_once<'a>(record: &mut RequestRecord<'a>) -> Option<Result
         }
         answered = room.draw_at_once(&visit.bind, record.began)?;
     }
-    Some(visit.finish(answered, presented, record))
+    Some(visit.conclude(answered, presented, record))
 }
 
 /// Does the same as [`enter_at_once`], and waits for replies of a zone or the store.
@@ -89,8 +92,8 @@ pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Repl
         return Ok(());
     };
     if !visit.room.wait_until_known().await {
-        // A new ticket would replace the visitor's.
-        return Err(Reply::of_status(503).after(Duration::from_secs(2)));
+        // Tickets cannot be verified yet, and a new one would replace the visitor's own.
+        return Err(Reply::of_status(503).with_retry_after(RETRY_UNKNOWN));
     }
     let presented = visit.presented();
     let answered = visit.room.answer(presented, &visit.bind, record.began);
@@ -99,11 +102,14 @@ pub(super) async fn enter<'a>(record: &mut RequestRecord<'a>) -> Result<(), Repl
         visit.charge_draw(gateway, record.began).await?;
         answered = visit.room.draw(&visit.bind, record.began).await;
     }
-    visit.finish(answered, presented, record)
+    visit.conclude(answered, presented, record)
 }
 
 /// Texts that may be a ticket or a session.
 type Candidates<'a> = SmallVec<[&'a [u8]; 2]>;
+
+/// Seconds after which a visitor that was sent away should retry.
+const RETRY_SENT_AWAY: u64 = 60;
 
 /// Maximum number of cookies to verify: other sites of the same domain may set some, too.
 const MAX_CANDIDATES: usize = 4;
@@ -117,7 +123,7 @@ fn candidates<'a>(info: &RequestInfo<'a>, field: &[u8], cookie: &str) -> (Candid
         if known == FieldName::Other && name.eq_ignore_ascii_case(field) {
             (last_field, field_count) = (Some(value), field_count + 1);
         } else if known == FieldName::Cookie {
-            candidates.extend(cookies::exact(value, cookie));
+            candidates.extend(cookies::exact_values(value, cookie));
         }
     }
     candidates.truncate(MAX_CANDIDATES);
@@ -160,8 +166,8 @@ impl<'a> Visit<'a> {
             .read(sessions.copied(), tickets.copied(), &self.bind)
     }
 
-    /// Returns the response to a visitor, or lets the request continue.
-    fn finish(
+    /// Lets the request continue, or returns the response to the visitor.
+    fn conclude(
         &self,
         answered: Answered,
         presented: Presented,
@@ -186,11 +192,12 @@ impl<'a> Visit<'a> {
                 Err(self.waiting_reply(&waiting, text.as_ref(), known))
             }
             Answered::TooOften(waiting) => {
+                // 429 for browsers and for programs.
                 Err(self.reply(429, 429, &waiting, RoomFields::default(), None))
             }
             Answered::SentAway => Err(self.sent_away_reply()),
             Answered::MustDraw | Answered::NoNumber => {
-                Err(Reply::of_status(503).after(Duration::from_secs(2)))
+                Err(Reply::of_status(503).with_retry_after(RETRY_UNKNOWN))
             }
         }
     }
@@ -253,7 +260,7 @@ impl<'a> Visit<'a> {
         }
         RoomFields {
             cookies,
-            own: (!is_browser(self.info)).then_some(("Drip-Session", text)),
+            for_programs: (!is_browser(self.info)).then_some(("Drip-Session", text)),
         }
     }
 
@@ -286,7 +293,7 @@ impl<'a> Visit<'a> {
         let cookies = new.map(|new| self.cookie(&self.room.ticket_cookie, new, Some(TICKET_AGE)));
         let fields = RoomFields {
             cookies: cookies.into_iter().collect(),
-            own: None,
+            for_programs: None,
         };
         self.reply(
             503,
@@ -302,16 +309,19 @@ impl<'a> Visit<'a> {
         let waiting = WaitingVisitor {
             position: None,
             wait: None,
-            retry_after: 60,
+            retry_after: RETRY_SENT_AWAY,
         };
         let fields = RoomFields {
             cookies: vec![self.cookie(&self.room.ticket_cookie, "", Some(Duration::ZERO))],
-            own: None,
+            for_programs: None,
         };
         self.reply(503, self.route.reject_status, &waiting, fields, None)
     }
 
     /// Returns the response to a waiting visitor: a page for a person, JSON or text for a program.
+    ///
+    /// `to_browser`, `to_program`: the status for each. `ticket`: put into the response to a
+    /// program.
     fn reply(
         &self,
         to_browser: u16,
@@ -323,17 +333,17 @@ impl<'a> Visit<'a> {
         let after = Duration::from_secs(waiting.retry_after);
         if is_browser(self.info) {
             let page = self.settings.page.as_ref();
-            let content = page.map_or(&*PAGE, |page| &page.content);
+            let content = page.map_or(&*DEFAULT_PAGE, |page| &page.content);
             let page = Body::RoomPage(content, Box::new(self.page_values(waiting)));
-            return Reply::of_room(to_browser, page, fields).after(after);
+            return Reply::of_room(to_browser, page, fields).with_retry_after(after);
         }
-        fields.own = ticket.map(|ticket| ("Drip-Ticket", ticket.to_owned()));
+        fields.for_programs = ticket.map(|ticket| ("Drip-Ticket", ticket.to_owned()));
         let body = if page::prefers_json(self.info.fields()) {
-            Body::Json(json_of(waiting, ticket, self.room.word()))
+            Body::Json(waiting_json(waiting, ticket, self.room.word()))
         } else {
-            Body::Text(text_of(waiting).into())
+            Body::Text(waiting_text(waiting).into())
         };
-        Reply::of_room(to_program, body, fields).after(after)
+        Reply::of_room(to_program, body, fields).with_retry_after(after)
     }
 
     /// Returns the values for the waiting page.
@@ -345,7 +355,7 @@ impl<'a> Visit<'a> {
         let values = [
             (PageValue::Position, waiting.position.map(number)),
             (PageValue::Ahead, waiting.position.map(|it| number(it - 1))),
-            (PageValue::Wait, wait.map(|it| describe(it).into_owned())),
+            (PageValue::Wait, wait.map(|it| in_words(it).into_owned())),
             (PageValue::Refresh, Some(number(waiting.retry_after))),
             (PageValue::Opens, opens.map(ToString::to_string)),
             (PageValue::Word, self.room.word().map(|word| word.text)),
@@ -357,7 +367,7 @@ impl<'a> Visit<'a> {
 }
 
 /// Returns a duration in everyday words, such as `about 5 minutes`.
-fn describe(wait: Duration) -> Cow<'static, str> {
+fn in_words(wait: Duration) -> Cow<'static, str> {
     let seconds = wait.as_secs();
     let minutes = (seconds + 30) / 60;
     match (seconds, minutes) {
@@ -369,7 +379,7 @@ fn describe(wait: Duration) -> Cow<'static, str> {
 }
 
 /// Builds the plain text for a waiting program.
-fn text_of(waiting: &WaitingVisitor) -> String {
+fn waiting_text(waiting: &WaitingVisitor) -> String {
     let mut text = String::with_capacity(64);
     text.push_str("Waiting");
     if let Some(position) = waiting.position {
@@ -378,14 +388,14 @@ fn text_of(waiting: &WaitingVisitor) -> String {
     }
     if let Some(wait) = waiting.wait {
         text.push_str(", ");
-        text.push_str(&describe(wait));
+        text.push_str(&in_words(wait));
     }
     text.push('\n');
     text
 }
 
 /// Builds the JSON for a waiting program.
-fn json_of(waiting: &WaitingVisitor, ticket: Option<&str>, word: Option<RoomWord>) -> String {
+fn waiting_json(waiting: &WaitingVisitor, ticket: Option<&str>, word: Option<RoomWord>) -> String {
     let wait = waiting.wait.map(|wait| wait.as_secs());
     let mut body = serde_json::json!({
         "position": waiting.position,

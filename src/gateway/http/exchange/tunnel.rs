@@ -1,4 +1,4 @@
-//! Forwards bytes in both directions of a connection that has switched protocols.
+//! Forwards bytes in both directions of a connection that has switched protocols (after a 101).
 
 use std::future::poll_fn;
 use std::io;
@@ -18,9 +18,9 @@ const MAX_HALF_CLOSED: Duration = Duration::from_secs(30);
 struct Direction {
     /// Bytes that were read and not written yet.
     buffer: Option<Buffer>,
-    /// Whether the end has arrived.
+    /// Whether the sender has ended its direction.
     has_ended: bool,
-    /// Whether the end was forwarded.
+    /// Whether the end was forwarded to the receiver.
     is_shut: bool,
     /// Number of forwarded bytes.
     bytes: u64,
@@ -110,7 +110,7 @@ pub(super) async fn carry(
         if moved {
             silent.stop();
         }
-        // `start` has no effect while it runs.
+        // Has no effect while the deadline runs, so the time counts from the last bytes.
         silent.start(silence);
         if half_closed.poll(cx).is_ready() {
             return Poll::Ready(());

@@ -1,6 +1,6 @@
 //! Sends a request's body to the origin, piece by piece.
 //!
-//! `forward` and `download` poll it while they wait for the response.
+//! `answer` and `download` poll it while they wait for the response.
 
 use std::num::NonZeroU64;
 use std::task::{Context, Poll, ready};
@@ -111,13 +111,14 @@ impl Upload {
         loop {
             match &mut self.phase {
                 Phase::Over | Phase::Refused(_) => return Poll::Ready(Ok(())),
+                // Nothing more comes from the client: only the end is sent.
                 Phase::Reading if client.body_is_over() => {
                     self.phase = Phase::Sending(Buffer::default());
                 }
                 Phase::Reading => {
                     let mut piece = Buffer::take();
                     if client.poll_body(cx, &mut piece)?.is_pending() {
-                        // The head does not wait for the body.
+                        // The head is sent without waiting for the body.
                         if let Poll::Ready(Err(_)) = origin.poll_flush(cx) {
                             self.phase = Phase::Refused(piece);
                             continue;

@@ -1,6 +1,7 @@
 //! Learned costs of one request: measures the time at the origin, and charges the request by it.
 //!
-//! `cost` has the other kinds of costs; the learned times are in `http::gateway`.
+//! The *work* of a request is the time that the origin takes for it. `cost` has the other kinds of
+//! costs; `http::gateway::learned_costs` has the learned times.
 
 use super::forward::Forward;
 use crate::collapse::is_stream;
@@ -9,9 +10,9 @@ use crate::origin::InFlight;
 
 impl Forward<'_, '_> {
     /// Returns whether only the time to the head counts as work: for a tunnel or a stream.
-    pub(super) fn counts_to_head(&self, head: &ResponseHead<'_>) -> bool {
+    pub(super) fn counts_only_to_head(&self, head: &ResponseHead<'_>) -> bool {
         let mut types = head.fields().all(FieldName::ContentType);
-        head.status == 101 || self.is_call || types.any(is_stream)
+        head.status == 101 || self.is_grpc_call || types.any(is_stream)
     }
 
     /// Measures the origin's work, corrects the charge by it, and learns from it.
@@ -31,12 +32,12 @@ impl Forward<'_, '_> {
         let method = self.record.info.head.method();
         costs.count(method, took);
         let load = in_flight.load();
-        if load.is_lowered || self.time.is_stopped() {
-            // The back-off already slows down a slow origin. If the time is stopped, the total work
-            // of the request is unknown.
+        if load.is_lowered || self.origin_time.is_stopped() {
+            // The back-off already lowers the limits of a slow origin. If the stopwatch stands
+            // still for a slow client, the total work of the request is unknown.
             return;
         }
-        // Failed and rejected requests do not take as long as the usual work.
+        // Failed and rejected requests take another time than usual ones.
         if is_answered && self.record.status < 500 && self.record.status != 429 {
             costs.learn(method, took, load.is_quiet);
         }

@@ -1,6 +1,7 @@
 //! State of one worker thread, shared by the requests that it serves.
 //!
-//! Each worker thread has its own connections to servers, and its own clock for departures.
+//! Each worker thread has its own connections to servers, and its own timer for departures:
+//! requests that have waited and go to their origin at a given instant.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -50,7 +51,7 @@ pub struct Worker {
     gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
     /// The gateway in use, as held by this thread's requests.
     ///
-    /// If each request held an `Arc`, all workers would write to the same counter for each request.
+    /// An `Rc`, because with an `Arc` for each request all workers would write to the same counter.
     current: RefCell<Option<Rc<CurrentGateway>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
@@ -107,12 +108,12 @@ impl Worker {
         Rc::clone(&self.stop)
     }
 
-    /// Returns the worker itself, for a task that outlives the request that starts it.
-    pub(super) fn itself(&self) -> Option<Rc<Self>> {
+    /// Returns a handle to this worker, for a task that outlives the request that starts it.
+    pub(super) fn handle(&self) -> Option<Rc<Self>> {
         self.own.upgrade()
     }
 
-    /// Returns the gateway in use, if the process has started.
+    /// Returns the gateway in use; `None` while the process starts.
     pub(super) fn gateway_now(&self) -> Option<Rc<CurrentGateway>> {
         let (mut current, mut gateway) = (self.current.borrow_mut(), self.gateway.borrow_mut());
         if current.is_none() || gateway.has_changed().unwrap_or(false) {

@@ -1,4 +1,4 @@
-//! Counts of requests, by route and by class.
+//! Counts of requests, by route and by class. A class is a group of requests at an origin's gate.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Learned costs of requests, by route and method.
 //!
-//! The cost is learned from the time that the origin takes. `saved` keeps it over a restart.
+//! The cost of a request is the number of requests that it counts for in its limits. It is learned
+//! from the time that the origin takes (its *work*). `saved` keeps it over a restart.
 //! `exchange::work` measures the time of a request, and `exchange::cost` charges by it.
 
 mod saved;
@@ -90,6 +91,7 @@ pub(super) fn costs(settings: &Settings, before: &Gateway) -> LearnedCosts {
     if !settings.routes.iter().any(|it| it.cost.learned().is_some()) {
         return LearnedCosts::new();
     }
+    // What each route has learned, by its conditions and its origin.
     let known = before.learned_routes().map(|(_, route, costs)| {
         let origin = origin_name(&before.settings, route);
         ((route.selector(), origin), &costs.work)
@@ -103,12 +105,12 @@ pub(super) fn costs(settings: &Settings, before: &Gateway) -> LearnedCosts {
     let works: Vec<_> = works.collect();
     let origin_work = |index: usize| {
         let routes = settings.routes.iter().zip(&works);
-        let routes = routes.filter(|(route, _)| route.origin() == Some(index));
+        let to_origin = routes.filter(|(route, _)| route.origin() == Some(index));
         let origin = OriginWork {
-            routes: routes.filter_map(|(_, work)| work.clone()).collect(),
+            routes: to_origin.filter_map(|(_, work)| work.clone()).collect(),
             median: AtomicU32::new(0),
         };
-        origin.update();
+        origin.update_median();
         Arc::new(origin)
     };
     let origins: Vec<_> = (0..settings.origins.len()).map(origin_work).collect();
@@ -179,7 +181,7 @@ impl RouteCosts {
         if learner.learn(took, is_quiet) {
             let micros = learner.learned().map_or(0, |it| it.micros);
             work.micros.store(micros, Ordering::Relaxed);
-            self.origin.update();
+            self.origin.update_median();
         }
     }
 
@@ -248,7 +250,7 @@ impl OriginWork {
     }
 
     /// Updates the median. Of an even number of values, it is the lower one of the middle two.
-    fn update(&self) {
+    fn update_median(&self) {
         let methods = self.routes.iter().flat_map(|route| &route.methods);
         let learned = methods.map(|it| it.micros.load(Ordering::Relaxed));
         let mut learned: Vec<_> = learned.filter(|it| *it > 0).collect();

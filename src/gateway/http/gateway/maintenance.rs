@@ -60,12 +60,12 @@ impl Maintenances {
     /// Ends expired maintenances. Returns their targets.
     pub fn take_expired(&mut self, now: Moment) -> Vec<MaintenanceTarget> {
         let all = self.all.take_if(|it| it.has_expired(now));
-        let all = all.map(|_| MaintenanceTarget::AllRoutes);
+        let all_routes = all.map(|_| MaintenanceTarget::AllRoutes);
         let routes = std::mem::take(&mut self.routes).into_iter();
         let expired: BTreeMap<_, _>;
         (expired, self.routes) = routes.partition(|(_, it)| it.has_expired(now));
         let expired = expired.into_keys().map(MaintenanceTarget::Route);
-        all.into_iter().chain(expired).collect()
+        all_routes.into_iter().chain(expired).collect()
     }
 
     /// Returns the maintenance of a route: its own or that of all routes, whichever ends later.

@@ -1,19 +1,24 @@
 //! Reload: creates the next version of the gateway, which keeps the state of unchanged parts.
+//!
+//! To *retune* a part is to give it new settings. A *retired* part was removed from the file, and
+//! ends once it has no requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
 use actix_rt::ArbiterHandle;
-use config::{self, Settings, Words};
+use config::{self, Settings, StoreKind, Words};
 use futures_util::future::join_all;
 use limit::Moment;
 
-use super::{Gateway, RetiredGate, classes, learned_costs, rooms, store_health};
+use super::{Gateway, RetiredGate, learned_costs};
 use crate::observe::access::AccessLog;
+use crate::observe::metrics::Count;
 use crate::origin::Origin;
+use crate::room::OriginRoom;
 use crate::time::clock;
-use crate::zone::{StoreHealth, Zone};
+use crate::zone::{StoreHealth, Zone, during_outage};
 
 impl Gateway {
     /// Creates the gateway for new settings.
@@ -74,6 +79,7 @@ impl Gateway {
         store_health: Option<&Arc<StoreHealth>>,
         since: Moment,
     ) -> (Vec<Arc<Zone>>, Vec<Arc<Zone>>) {
+        // `kept`: indices of the current zones that continue.
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
         for configured in &settings.zones {
             let mut known = self.zones.iter();
@@ -194,4 +200,58 @@ impl Gateway {
         *known.unwrap_or_else(PoisonError::into_inner) = addresses;
         self.reload(self.settings.clone(), workers, self.access.clone())
     }
+}
+
+/// Returns the health of the store, if these settings share zones or origins.
+///
+/// Reuses `known` if the settings of the store are unchanged.
+fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
+    let during_outage = during_outage(settings)?;
+    let health = match known.filter(|known| *known.settings() == settings.redis) {
+        Some(same) => Arc::clone(same),
+        None => Arc::new(StoreHealth::new(settings.redis.clone())),
+    };
+    health.set_during_outage(during_outage);
+    Some(health)
+}
+
+/// Returns the waiting rooms of these settings' origins. Existing rooms get the new settings.
+///
+/// `since`: instant at which the file got new limits.
+fn rooms(
+    settings: &Settings,
+    known: &[Option<Arc<OriginRoom>>],
+    store: Option<&Arc<StoreHealth>>,
+    since: Moment,
+) -> Vec<Option<Arc<OriginRoom>>> {
+    let now = clock::now();
+    let room_of = |origin: &config::Origin| {
+        let configured = origin.room.as_ref()?;
+        let store = store.filter(|_| configured.store == StoreKind::Redis);
+        let is_of_origin = |room: &&Arc<OriginRoom>| room.origin == origin.name;
+        let current = known.iter().flatten().find(is_of_origin);
+        if let Some(room) = current.filter(|room| room.is_kept_in(store)) {
+            room.retune(configured, now);
+            return Some(Arc::clone(room));
+        }
+        if current.is_some() {
+            tracing::warn!(
+                origin = origin.name,
+                "room moved to another store: its queue starts empty"
+            );
+        }
+        let room = OriginRoom::new(&origin.name, configured, store, (since, now));
+        Some(Arc::new(room))
+    };
+    settings.origins.iter().map(room_of).collect()
+}
+
+/// Returns the classes at the gate of an origin, with their metrics; empty without a gate.
+fn classes(origin: &Origin) -> Vec<(Box<str>, Arc<Count>)> {
+    let classes = origin.settings().classes.iter();
+    let named = classes.filter_map(|class| {
+        let metrics = origin.gate()?.metrics().class(&class.name);
+        Some((Box::from(&*class.name), metrics))
+    });
+    named.collect()
 }

@@ -1,4 +1,7 @@
 //! Bodies in transit: decoded from the framing of one message, encoded in that of another.
+//!
+//! *Framing* marks the end of a body: a length, chunks, or the end of the connection. *Trailers*
+//! are fields after a chunked body. `chunks` decodes chunks.
 
 use std::io::Write;
 
@@ -32,9 +35,9 @@ pub struct BodyDecoder(State);
 /// Framing of the body, and its progress.
 #[derive(Debug)]
 enum State {
-    /// Number of bytes that are still to come.
+    /// The body has a length. This number of bytes is still to come.
     Length(u64),
-    /// Boxed: few bodies are chunked, but every connection would reserve the space.
+    /// The body is chunked. Boxed: few bodies are, but every connection would reserve the space.
     Chunked(Box<Chunks>),
     /// The body ends with the connection.
     UntilClose,
@@ -71,8 +74,8 @@ impl BodyDecoder {
 
     /// Decodes `bytes`, and moves the body's data to their start.
     ///
-    /// Returns the number of data bytes, and the number of `bytes` that belonged to the body. The
-    /// remaining ones belong to the next message.
+    /// Returns the number of data bytes, and the number of `bytes` that belonged to the body (data
+    /// and framing). The remaining bytes belong to the next message.
     ///
     /// # Errors
     ///
@@ -91,7 +94,7 @@ impl BodyDecoder {
             State::Chunked(chunks) => {
                 let decoded = chunks.decode(bytes)?;
                 if chunks.is_over() {
-                    // The data before malformed trailers is valid.
+                    // The data is valid even if the trailers are malformed.
                     chunks.salvaged = decoded.0;
                     let trailers = chunks.trailers()?;
                     self.0 = State::Over((!trailers.is_empty()).then(|| Box::new(trailers)));
@@ -169,6 +172,7 @@ impl BodyEncoder {
         if buffer.put_before(size_line(buffer.len(), &mut line)) {
             buffer.put(b"\r\n");
         } else {
+            // No room before the content: it is copied.
             let mut framed = Buffer::take();
             self.put(buffer.filled(), &mut framed);
             *buffer = framed;

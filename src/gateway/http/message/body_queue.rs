@@ -19,7 +19,7 @@ pub struct BodyMemory {
     blocks: AtomicU64,
     /// Limit of all queues, in bytes.
     limit: AtomicU64,
-    /// Number of times that a queue got no block.
+    /// Number of times that a queue asked for a block and got none.
     refused: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl BodyMemory {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Takes a block. Returns whether there was one.
+    /// Takes a block, if the limit allows one more. Returns whether it does.
     fn take(&self) -> bool {
         let max_blocks = self.limit() / BLOCK;
         let taken = (self.blocks).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |blocks| {
@@ -65,10 +65,11 @@ impl BodyMemory {
 /// ones.
 pub struct BodyQueue {
     memory: Arc<BodyMemory>,
+    /// Blocks with bytes. All but the last one are full.
     pieces: VecDeque<Buffer>,
     /// Maximum number of blocks.
     max_blocks: usize,
-    /// Number of blocks taken from the memory; at least the number of pieces.
+    /// Number of blocks taken from the memory. Each piece uses one; the others are reserved.
     blocks: usize,
     /// Whether the memory had no block at the last attempt.
     is_refused: bool,
@@ -130,9 +131,9 @@ impl BodyQueue {
         self.pieces.len()
     }
 
-    /// Returns a copy of the block with index `nth`; `None` if there is none.
-    pub fn copy(&self, nth: usize) -> Option<Buffer> {
-        let piece = self.pieces.get(nth)?;
+    /// Returns a copy of the block with this index; `None` if there is none.
+    pub fn copy(&self, index: usize) -> Option<Buffer> {
+        let piece = self.pieces.get(index)?;
         let mut copy = Buffer::for_body();
         copy.put(piece.filled());
         Some(copy)

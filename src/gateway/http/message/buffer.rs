@@ -30,7 +30,7 @@ const MAX_POOLED: usize = 128;
 #[repr(align(128))]
 struct PoolStats {
     /// Number of buffers, in use and pooled. Rarely written.
-    all: AtomicUsize,
+    total: AtomicUsize,
     /// Number of empty buffers in the pool.
     pooled: AtomicUsize,
 }
@@ -38,9 +38,9 @@ struct PoolStats {
 impl PoolStats {
     /// Changes the number of buffers by `change`.
     fn add(&self, change: isize) {
-        let all = self.all.load(Ordering::Relaxed);
-        let all = all.saturating_add_signed(change);
-        self.all.store(all, Ordering::Relaxed);
+        let total = self.total.load(Ordering::Relaxed);
+        let total = total.saturating_add_signed(change);
+        self.total.store(total, Ordering::Relaxed);
     }
 
     /// Returns the counts.
@@ -48,7 +48,7 @@ impl PoolStats {
         // A buffer may be taken between the two loads.
         let pooled = self.pooled.load(Ordering::Relaxed);
         BufferStats {
-            in_use: self.all.load(Ordering::Relaxed).saturating_sub(pooled),
+            in_use: self.total.load(Ordering::Relaxed).saturating_sub(pooled),
             pooled,
         }
     }
@@ -74,6 +74,7 @@ thread_local! {
 ///
 /// The buffer returned last is taken first: it is most likely still in the processor's cache.
 struct Pool {
+    /// Memory of empty buffers, each of [`CAPACITY`] bytes.
     empty: RefCell<Vec<Vec<u8>>>,
     stats: Arc<PoolStats>,
 }
@@ -177,6 +178,8 @@ impl Buffer {
     }
 
     /// Returns whether the buffer holds bytes and none were consumed.
+    ///
+    /// Only for a buffer that never was [cleared for a body](Self::clear_for_body).
     pub(crate) fn is_untouched(&self) -> bool {
         self.start == 0 && !self.is_empty()
     }
@@ -266,6 +269,7 @@ impl Buffer {
     ) -> Poll<io::Result<usize>> {
         let limit = limit.min(READ_SIZE);
         if !self.has_room_for(limit) && self.start > CHUNK_HEADROOM {
+            // Moves the bytes to the start, to make room after them.
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.len());
         }

@@ -1,6 +1,7 @@
 //! Strict decoder of chunked bodies, byte by byte (RFC 9112, section 7.1).
 //!
-//! `body` uses it for chunked bodies.
+//! A chunk is a line with its size and perhaps an *extension*, and then its data. Lines of
+//! *trailers* may follow the last chunk, which is empty. `body` uses the decoder.
 
 use super::trailers::Trailers;
 
@@ -69,6 +70,7 @@ impl Chunks {
     ///
     /// Returns the number of data bytes, and the number of `bytes` that belonged to the body.
     pub(super) fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), InvalidChunk> {
+        // `read`: number of bytes decoded. `data`: number of data bytes, which are at the start.
         let (mut read, mut data) = (0, 0);
         while read < bytes.len() && !self.is_over() {
             if let Position::Data(left) = self.position {

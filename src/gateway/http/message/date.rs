@@ -11,12 +11,13 @@ use crate::time::clock;
 /// Calls `put` with the value of a `Date` field for the wall-clock time at `now`.
 pub fn with_date<T>(now: Moment, put: impl FnOnce(&[u8]) -> T) -> T {
     thread_local! {
+        /// Last second, and its text. `u64::MAX`: none yet.
         static SHOWN: RefCell<(u64, String)> = const { RefCell::new((u64::MAX, String::new())) };
     }
     let second = clock::to_wall(now).as_nanos() / 1_000_000_000;
-    SHOWN.with_borrow_mut(|(shown, text)| {
-        if *shown != second {
-            *shown = second;
+    SHOWN.with_borrow_mut(|(shown_second, text)| {
+        if *shown_second != second {
+            *shown_second = second;
             *text = format_date(second);
         }
         put(text.as_bytes())

@@ -1,4 +1,4 @@
-//! Errors of parsing messages.
+//! Errors of parsing messages. In the texts about a response, "it" is the response.
 
 use thiserror::Error;
 

@@ -1,4 +1,6 @@
 //! Names of fields that the gateway reads or replaces.
+//!
+//! *Origination* fields describe the client's own request, such as `X-Forwarded-For`.
 
 /// Name of a field, as far as the gateway reads or replaces the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,7 @@ pub enum FieldName {
 }
 
 impl FieldName {
-    /// Recognizes a field's name.
+    /// Recognizes a field's name. Its length excludes most names.
     pub fn of(name: &[u8]) -> Self {
         match name.len() {
             2 if is(name, b"te") => Self::Te,
@@ -111,7 +113,7 @@ impl FieldName {
     /// Returns whether the field is hop-by-hop, so that it is not forwarded.
     ///
     /// These are the fields of RFC 9110, section 7.6.1, and some older ones.
-    pub(crate) fn is_of_one_hop(self) -> bool {
+    pub(crate) fn is_hop_by_hop(self) -> bool {
         matches!(
             self,
             Self::Connection
@@ -147,7 +149,7 @@ impl FieldName {
         ) || self.describes_origination()
     }
 
-    /// Returns the bit of this name in a set of names.
+    /// Returns the bit of this name in a set of names. All names fit into 32 bits.
     pub(super) fn bit(self) -> u32 {
         1 << self as u8
     }
@@ -158,10 +160,11 @@ fn is<const N: usize>(name: &[u8], known: &[u8; N]) -> bool {
     let Ok(name) = <&[u8; N]>::try_from(name) else {
         return false;
     };
-    // The first byte distinguishes most names. The other bytes are compared without a branch each.
+    // The first byte distinguishes most names. The other bytes are compared without a branch each:
+    // equal bytes have the difference 0.
     let difference = |(byte, known): (&u8, &u8)| byte.to_ascii_lowercase() ^ known;
     let mut differences = name.iter().zip(known).map(difference);
-    differences.next() == Some(0) && differences.fold(0, |all, it| all | it) == 0
+    differences.next() == Some(0) && differences.fold(0, |all, one| all | one) == 0
 }
 
 /// Returns whether a name is `X-RateLimit`, `X-Rate-Limit`, or begins with one of them and `-`.

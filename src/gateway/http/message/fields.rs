@@ -1,6 +1,6 @@
 //! Fields of a message's head: ranges of its bytes, with well-known names recognized once.
 //!
-//! `field_name` has the well-known names.
+//! `field_name` has the well-known names. A set of names is a number with one bit for each name.
 
 use httparse::Header;
 use smallvec::SmallVec;
@@ -30,7 +30,7 @@ impl Span {
     }
 
     /// Appends `part` to `bytes`, and returns its range.
-    pub(super) fn written(bytes: &mut Vec<u8>, part: &[u8]) -> Self {
+    pub(super) fn append(bytes: &mut Vec<u8>, part: &[u8]) -> Self {
         let start = bytes.len();
         bytes.extend_from_slice(part);
         Self::new(start, part.len())
@@ -52,6 +52,7 @@ impl Span {
 /// Ranges of a field's name and value in the bytes of its head.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
+    /// Start of the name in the bytes of the head.
     name_start: u32,
     name_length: u16,
     /// Well-known name, or `Other`.
@@ -71,9 +72,9 @@ impl Field {
     }
 
     /// Appends a field to `bytes`; `None` if its name is too long for a field name.
-    pub(super) fn written(bytes: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Option<Self> {
+    pub(super) fn append(bytes: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Option<Self> {
         let known = FieldName::of(name);
-        let (name, value) = (Span::written(bytes, name), Span::written(bytes, value));
+        let (name, value) = (Span::append(bytes, name), Span::append(bytes, value));
         Self::new(name, known, value)
     }
 
@@ -99,12 +100,13 @@ pub type FieldTable = SmallVec<[Field; 32]>;
 
 /// Builds the table of a request's fields, and the bit set of the names in it.
 ///
-/// Returns `None` if a name is too long, or if a line ends in a bare line feed. The parser accepts
-/// that (RFC 9112, section 2.2), but the gateway does not.
+/// Returns `None` if a name is too long, or if a line ends in a line feed without a carriage
+/// return. The parser accepts that (RFC 9112, section 2.2), but the gateway does not.
 pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[Field]>, u32)> {
     let (mut table, mut present) = (Vec::with_capacity(parsed.len()), 0);
     for header in parsed {
         let field = field(head, header)?;
+        // The line before this field.
         if !head.get(..field.name_start as usize)?.ends_with(b"\r\n") {
             return None;
         }
@@ -137,13 +139,14 @@ fn field(head: &[u8], header: &Header<'_>) -> Option<Field> {
 }
 
 /// Returns the bit set of the names in a table.
-pub(super) fn present(table: &[Field]) -> u32 {
+pub(super) fn present_names(table: &[Field]) -> u32 {
     table.iter().fold(0, |all, field| all | field.known.bit())
 }
 
 /// The fields of a head, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
+    /// Bytes of the head, which the ranges refer to.
     pub(super) head: &'a [u8],
     pub(super) table: &'a [Field],
     /// Bit set of the names that occur.
@@ -212,7 +215,9 @@ impl<'a> Fields<'a> {
             .any(|it| it.eq_ignore_ascii_case(element))
     }
 
-    /// Returns whether `Connection` lists this field, so that the field is not forwarded.
+    /// Returns whether the field is not forwarded, because `Connection` lists it.
+    ///
+    /// Some fields are forwarded even then.
     pub fn is_listed_in_connection(self, known: FieldName, name: &[u8]) -> bool {
         self.has(FieldName::Connection)
             && !known.is_always_forwarded()
@@ -226,7 +231,9 @@ pub(crate) fn decimal(text: &[u8]) -> Option<&str> {
     str::from_utf8(text).ok().filter(|_| is_number)
 }
 
-/// Returns the only value; `None` if there is none or several: programs differ in which they read.
+/// Returns the only value; `None` if there is none or several.
+///
+/// Of several fields with the same name, programs differ in which one they read.
 pub(crate) fn only<T>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next();
     first.filter(|_| values.next().is_none())

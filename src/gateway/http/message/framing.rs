@@ -1,4 +1,4 @@
-//! Strict rules for the framing of a message's body.
+//! Strict rules for the framing of a message's body: how its end is marked.
 //!
 //! See RFC 9112, section 6, and RFC 9110, section 8.6.
 //!
@@ -78,6 +78,7 @@ fn is_chunked(fields: Fields<'_>, version: Version) -> Option<bool> {
 
 /// Determines the framing of a response's body, and the length of a body that is not sent.
 ///
+/// A response to `HEAD` or a 304 announces such a length in `Content-Length`.
 /// `to_head`: the response is to a `HEAD` request.
 ///
 /// # Errors
@@ -144,11 +145,12 @@ pub(super) fn first_line(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// Returns the end of the head at the start of `bytes`, if the head is complete.
+/// Returns the length of the head at the start of `bytes`, if the head is complete.
 ///
 /// The head ends after its first empty line, whatever the line endings. `searched`: number of bytes
 /// that an earlier call searched without finding the end.
 pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
+    // The end may begin with the last two bytes that were searched.
     let from = searched.saturating_sub(2);
     memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|line_feed| {
         let next_line = from + line_feed + 1;

@@ -1,6 +1,7 @@
 //! Logins that belong to a connection: NTLM and Negotiate (RFC 4559, section 6).
 //!
-//! Credentials of other schemes belong to the request that carries them.
+//! Credentials of other schemes belong to the request that carries them. A connection to an origin
+//! with such a login is reserved for its client.
 
 use super::field_name::{FieldName, strip_start};
 use super::fields::Fields;

@@ -18,6 +18,7 @@ pub const GRPC: &[u8] = b"application/grpc";
 /// Head of a request: its bytes as received, and the ranges of its parts.
 #[derive(Debug)]
 pub struct RequestHead {
+    /// Bytes of the head. The ranges below refer to them.
     bytes: Box<[u8]>,
     /// Ranges of the fields in `bytes`.
     table: Box<[Field]>,
@@ -63,11 +64,13 @@ impl RequestHead {
         };
         parsed.unwrap_or_else(|error| match error {
             httparse::Error::TooManyHeaders => Err(BadRequest::HeadTooLarge),
-            _ => Err(cause(bytes)),
+            _ => Err(find_cause(bytes)),
         })
     }
 
-    /// Parses `text`, which differs from `bytes` only in the target.
+    /// Parses `text`, and keeps `bytes`, which differ from it only in the target.
+    ///
+    /// The outer error is that of the parser, the inner one that of the checks.
     fn parse_as(text: &[u8], bytes: &[u8]) -> Result<Parsed, httparse::Error> {
         let mut fields = [const { MaybeUninit::uninit() }; MAX_REQUEST_FIELDS];
         let mut parsed = httparse::Request::new(&mut []);
@@ -79,6 +82,8 @@ impl RequestHead {
     }
 
     /// Converts a parsed head, and checks its method, target and framing.
+    ///
+    /// `text`: the parsed bytes; `head`: the bytes to keep.
     fn of_parsed(
         parsed: &httparse::Request<'_, '_>,
         text: &[u8],
@@ -126,7 +131,7 @@ impl RequestHead {
         let opens_websocket = head.method == http::Method::CONNECT
             && protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
         let mut bytes = Vec::with_capacity(256);
-        let mut put = |part: &[u8]| Span::written(&mut bytes, part);
+        let mut put = |part: &[u8]| Span::append(&mut bytes, part);
         // The same request over HTTP/1 is a GET with `Upgrade` (RFC 8441, section 5).
         let method = put(if opens_websocket {
             b"GET"
@@ -139,7 +144,7 @@ impl RequestHead {
         let authority = uri.authority().map(|named| put(named.as_str().as_bytes()));
         let mut table = Vec::with_capacity(head.headers.len());
         let mut add = |name: &[u8], value: &[u8]| {
-            let field = Field::written(&mut bytes, name, value);
+            let field = Field::append(&mut bytes, name, value);
             table.push(field.ok_or(BadRequest::HeadTooLarge)?);
             Ok(())
         };
@@ -148,8 +153,8 @@ impl RequestHead {
             let text = name.as_str().as_bytes();
             if name == http::header::COOKIE {
                 // A client may send its cookies in several fields (RFC 9113, section 8.2.3).
-                let crumbs: Vec<&[u8]> = values.iter().map(http::HeaderValue::as_bytes).collect();
-                add(text, &crumbs.join(&b"; "[..]))?;
+                let pieces: Vec<&[u8]> = values.iter().map(http::HeaderValue::as_bytes).collect();
+                add(text, &pieces.join(&b"; "[..]))?;
                 continue;
             }
             for value in values {
@@ -157,7 +162,7 @@ impl RequestHead {
             }
         }
         let mut request = Self {
-            present: fields::present(&table),
+            present: fields::present_names(&table),
             bytes: bytes.into(),
             table: table.into(),
             version: Version::Http2,
@@ -169,7 +174,7 @@ impl RequestHead {
             opens_websocket,
         };
         request.length = match framing::of_request(request.fields(), Version::Http2)? {
-            // The origin would take the first messages for a body.
+            // The origin would take the first bytes of the WebSocket for a body.
             BodyLength::Length(_) if opens_websocket => return Err(BadRequest::Length),
             BodyLength::None if body_follows && !opens_websocket => BodyLength::Chunked,
             length => length,
@@ -335,8 +340,8 @@ fn with_ascii_target(head: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Determines why the parser rejected a head.
-fn cause(bytes: &[u8]) -> BadRequest {
+/// Finds the reason why the parser rejected a head: bytes of its target, or anything else.
+fn find_cause(bytes: &[u8]) -> BadRequest {
     let line = first_line(bytes);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);

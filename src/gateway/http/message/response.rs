@@ -13,9 +13,13 @@ use super::version::Version;
 /// Head of a response, in the buffer that it was read into.
 #[derive(Debug)]
 pub struct ResponseHead<'a> {
+    /// Bytes of the head. The ranges below refer to them.
     head: &'a [u8],
+    /// Ranges of the fields.
     table: &'a [Field],
+    /// Bit set of the names that occur.
     present: u32,
+    /// Range of the reason phrase.
     reason: Span,
     /// Status code, from 100 to 999.
     pub status: u16,
@@ -99,12 +103,12 @@ impl<'a> ResponseHead<'a> {
         }
         table.clear();
         for (name, value) in response.headers() {
-            let field = Field::written(bytes, name.as_str().as_bytes(), value.as_bytes());
+            let field = Field::append(bytes, name.as_str().as_bytes(), value.as_bytes());
             table.push(field.ok_or(InvalidResponse::HeadTooLarge)?);
         }
         let mut response = Self {
             head: bytes,
-            present: fields::present(table),
+            present: fields::present_names(table),
             table,
             reason: Span::new(0, 0),
             status,

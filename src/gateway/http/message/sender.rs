@@ -1,6 +1,6 @@
 //! Sends a message, its head and the pieces of its body, in as few writes as possible.
 //!
-//! `body` has the framing.
+//! `body` has the framing: the bytes that mark the end of a body, such as chunks.
 
 use std::io;
 use std::pin::Pin;
@@ -20,6 +20,7 @@ use super::trailers::Trailers;
 pub struct Sender {
     /// The head, and a first piece that goes into the same write.
     out: Option<Buffer>,
+    /// Framing of the current body.
     encoder: BodyEncoder,
     /// Whether the current piece is already framed.
     is_framed: bool,
@@ -27,7 +28,7 @@ pub struct Sender {
     is_finished: bool,
 }
 
-/// Continuation of a body after a piece of it.
+/// Continuation of a body after a piece: more of it, or its end.
 #[derive(Clone, Copy, Debug)]
 pub enum Then<'a> {
     /// More of the body.

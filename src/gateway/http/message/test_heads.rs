@@ -1,4 +1,4 @@
-//! Builders of request heads for unit tests.
+//! Builders of request heads and peers for unit tests.
 
 use std::net::{IpAddr, SocketAddr};
 

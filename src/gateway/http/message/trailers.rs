@@ -54,7 +54,7 @@ impl Trailers {
     }
 }
 
-/// Fields that change the meaning of a message, so they must be known before its body.
+/// Fields that change the meaning of a message: a trailer comes too late for them.
 ///
 /// None of the fields with a [`FieldName`] of their own may be a trailer either.
 pub(super) const NEVER_TRAILING: [&[u8]; 11] = [

@@ -2,7 +2,7 @@
 //!
 //! A connection that is closed with unread bytes is reset, and a reset discards the response
 //! (RFC 9112, section 9.6). So the bytes of a client that is still sending are read and discarded
-//! for a while. The durations are those of nginx.
+//! for a while: the connection *lingers*. The durations are those of nginx.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -33,6 +33,7 @@ impl<S: Socket> Http1Connection<S> {
             .await
             .is_ok()
         {
+            // `true`: the client may still be sending the rest of its malformed request.
             self.close(true).await;
         }
     }
@@ -40,13 +41,14 @@ impl<S: Socket> Http1Connection<S> {
     /// Closes the connection after an incomplete response. The available part is sent first.
     ///
     /// If only the end of the connection marks the end of the response, the connection is reset.
-    /// Otherwise the client would take the part for the whole.
+    /// A normal close would make the client take the part for the whole.
     pub(super) async fn break_off(mut self) {
         if poll_fn(|cx| self.poll_flush(cx)).await.is_err() {
             return;
         }
         if self.response == (Progress::Begun { is_endless: true }) {
-            // An error means that the connection is already closed.
+            // With a linger time of zero, the kernel resets the connection when it is closed. An
+            // error means that it is already closed.
             let _disconnected = set_socket_linger(self.socket.fd(), Some(Duration::ZERO));
         } else {
             self.close(false).await;
@@ -61,6 +63,7 @@ impl<S: Socket> Http1Connection<S> {
             let shut = Pin::new(&mut self.socket).poll_shutdown(cx);
             self.check_write(cx, shut, 0)
         });
+        // The client may also be sending if bytes are unread, or if its body is not complete.
         if shut.await.is_ok() && (is_sending || !self.kept.is_empty() || !self.decoder.is_over()) {
             self.linger().await;
         }

@@ -30,6 +30,9 @@
 //!
 //! From Waiting to Tunnel, the [`RequestService`] uses the connection as its
 //! [`ClientStream`](super::ClientStream).
+//!
+//! A *due departure* is a request that has waited and whose instant to go to its origin has come.
+//! Due departures go before new requests.
 
 mod closing;
 mod stream;
@@ -58,7 +61,7 @@ use crate::time::pacer::Priority;
 
 /// Maximum number of bytes per read while a head is arriving.
 ///
-/// Most heads are shorter. Bytes after the head stay in the kernel.
+/// Most heads are shorter. Bytes of a long body stay in the kernel until the body is read.
 const HEAD_READ: usize = 4 * 1024;
 
 /// Connection preface of an HTTP/2 client (RFC 9113, section 3.4).
@@ -94,10 +97,10 @@ pub fn serve<S: Socket, A: RequestService>(
                 break end;
             }
         };
-        // Boxed: few connections get here.
+        // Boxed: each connection gets here only once, and idle ones must be small.
         match end {
             End::Refused(refusal) => {
-                service.refused(refusal.status(), &context);
+                service.record_refused(refusal.status(), &context);
                 Box::pin(connection.refuse(refusal)).await;
             }
             End::Answered => Box::pin(connection.close(false)).await,
@@ -147,7 +150,7 @@ struct Http1Connection<S> {
     /// Deadline for receiving bytes from the client.
     reading: Deadline,
     /// Whether `reading` is the deadline for a head. Otherwise it is that of the idle time.
-    in_head: bool,
+    is_reading_head: bool,
     /// Deadline for sending bytes to the client.
     writing: Deadline,
     /// Lag of the client behind `min_body_rate` with the request's body.
@@ -206,7 +209,7 @@ impl<S: Socket> Http1Connection<S> {
             sender: Sender::default(),
             decoder: BodyDecoder::new(BodyLength::None),
             reading: Deadline::default(),
-            in_head: false,
+            is_reading_head: false,
             writing: Deadline::default(),
             read_lag: Lag::default(),
             write_lag: Lag::default(),
@@ -222,8 +225,7 @@ impl<S: Socket> Http1Connection<S> {
 
     /// Reads the head of the next request: the phases Idle and `ReadingHead`.
     ///
-    /// Bytes that have arrived are not processed while the worker has due departures, which go
-    /// first.
+    /// Bytes that have arrived are not processed while the worker has due departures.
     ///
     /// This is not an `async fn`: an idle connection stores this future, so it must be small.
     fn read_head(&mut self, service: &impl RequestService) -> impl Future<Output = Next> {
@@ -278,14 +280,14 @@ impl<S: Socket> Http1Connection<S> {
         }
     }
 
-    /// Handles the case that no byte is available.
+    /// Waits with a timeout, because no byte is available now.
     ///
     /// The timeout is `keep_alive` between requests, and `header_timeout` within a head.
     fn poll_no_head(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         // A new connection that sends nothing has the timeout of a head.
         let in_head = !self.kept.is_empty() || !self.has_had_request;
-        if in_head != self.in_head {
-            self.in_head = in_head;
+        if in_head != self.is_reading_head {
+            self.is_reading_head = in_head;
             self.reading.stop();
         }
         self.reading.start(if in_head {
@@ -326,7 +328,7 @@ impl<S: Socket> Http1Connection<S> {
     ///
     /// `searched`: number of bytes already searched for the end of the head.
     fn take_head(&mut self, bytes: Cow<'_, [u8]>, searched: &mut usize) -> Option<Next> {
-        if !self.has_had_request && !self.is_encrypted && begins_like(&bytes, HTTP2_PREFACE) {
+        if !self.has_had_request && !self.is_encrypted && agrees_with(&bytes, HTTP2_PREFACE) {
             let is_whole = bytes.len() >= HTTP2_PREFACE.len();
             self.kept = bytes.into_owned();
             return is_whole.then_some(Err(End::Http2));
@@ -334,7 +336,8 @@ impl<S: Socket> Http1Connection<S> {
         let skipped = empty_lines(&bytes);
         let head = &bytes[skipped..];
         let limit = usize::try_from(self.timeouts.max_header_size).unwrap_or(usize::MAX);
-        // A head that arrives in pieces is parsed only when it is complete.
+        // The first piece is parsed at once, because most heads arrive whole. A head that arrives
+        // in pieces is parsed when its end has arrived.
         let is_whole = *searched == 0 || end_of_head(head, *searched).is_some();
         let parsed = if is_whole {
             RequestHead::parse(head)
@@ -368,12 +371,12 @@ impl<S: Socket> Http1Connection<S> {
         if self.has_had_request {
             self.reading.stop();
         } else {
-            // The timer of the first head would fire too early for the next deadline, which would
-            // only arm it again. A waiting request does not need the timer's memory.
+            // The timer of the first head fires long before the next deadline, only to be set
+            // again. Dropping it saves that, and the timer's memory while the request waits.
             self.reading = Deadline::default();
         }
         (self.read_lag, self.write_lag) = (Lag::default(), Lag::default());
-        self.in_head = false;
+        self.is_reading_head = false;
         self.has_had_request = true;
         self.version = head.version();
         self.keeps_open = head.keeps_alive() && !self.timeouts.keep_alive.is_zero();
@@ -394,8 +397,8 @@ impl<S: Socket> Http1Connection<S> {
     }
 }
 
-/// Returns whether `bytes` begin with `text`, or are its beginning so far.
-fn begins_like(bytes: &[u8], text: &[u8]) -> bool {
+/// Returns whether `bytes` and `text` are equal up to the length of the shorter one.
+fn agrees_with(bytes: &[u8], text: &[u8]) -> bool {
     let length = bytes.len().min(text.len());
     bytes[..length] == text[..length]
 }

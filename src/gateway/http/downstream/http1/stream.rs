@@ -1,4 +1,7 @@
 //! [`ClientStream`] of an HTTP/1 connection: the body of a request, and its response.
+//!
+//! `floor` is the minimum progress of a client with a body (`body_timeout`, `min_body_rate`). A
+//! *lag* measures how far a client is behind it. `time::lag` has both.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -14,7 +17,7 @@ use crate::http::message::{
 const MAX_DRAINED: usize = 256 * 1024;
 
 impl<S: Socket> Http1Connection<S> {
-    /// Maps the result of a write and enforces `body_timeout` and `min_body_rate`.
+    /// Converts the result of a write, and enforces `body_timeout` and `min_body_rate`.
     ///
     /// `bytes`: number of bytes that the socket accepted.
     pub(super) fn check_write(
@@ -115,7 +118,7 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
         }
     }
 
-    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+    fn send_interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
         if status == 100 {
             // Until now the client waited for the origin, so its timeout did not apply.
             self.reading.stop();
@@ -126,10 +129,11 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
 
     fn begin(&mut self, response: &Response<'_>) {
         self.write_head(response.status, response.reason, response.fields);
+        // Whether the client knows the end of the body from the head.
         let has_end = matches!(response.length, BodyLength::None | BodyLength::Length(_));
         let is_endless = !has_end && self.version == Version::Http10;
         self.keeps_open &= !(is_endless || self.stop.is_stopping());
-        // The rest of the request's body would be parsed as the next request.
+        // Unread bytes of the request's body would be parsed as the next request.
         self.keeps_open &= self.decoder.is_over();
         let out = self.sender.head();
         if let Some(now) = response.date {
@@ -162,20 +166,21 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
-        let waiting = self.sender.unsent() + piece.len();
+        let unsent_before = self.sender.unsent() + piece.len();
         let sent = self.sender.poll_send(cx, &mut self.socket, piece, then);
-        let left = self.sender.unsent() + piece.len();
+        let unsent_after = self.sender.unsent() + piece.len();
         if sent.is_ready() && matches!(then, Then::End(_)) {
             self.response = Progress::Over;
         }
-        // The first call adds the framing to `unsent`, which is not counted as progress.
-        self.check_write(cx, sent, waiting.saturating_sub(left))
+        // The first call adds the framing, so more bytes may be unsent than before: no progress
+        // then.
+        self.check_write(cx, sent, unsent_before.saturating_sub(unsent_after))
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Polled {
-        let waiting = self.sender.unsent();
+        let unsent_before = self.sender.unsent();
         let flushed = self.sender.poll_flush(cx, &mut self.socket);
-        self.check_write(cx, flushed, waiting - self.sender.unsent())
+        self.check_write(cx, flushed, unsent_before - self.sender.unsent())
     }
 
     fn tunnel(&mut self) -> Option<(Box<dyn Tunnel + '_>, Buffer)> {

@@ -1,6 +1,7 @@
 //! Body of one request over HTTP/2: taken out of h2, and buffered until it is read.
 //!
-//! `windows` decides how many bytes a client may send.
+//! A *window* is the number of body bytes that the client may send ahead (HTTP/2 flow control).
+//! `windows` has their sizes: a stream gets the large one when its body is read.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -30,8 +31,9 @@ const OPEN_AFTER: usize = 16 * 1024;
 pub(super) struct Body {
     stream: RecvStream,
     windows: Rc<Windows>,
-    /// Bytes taken out of h2. Those from index `start` on are unread.
+    /// Bytes taken out of h2.
     arrived: Vec<u8>,
+    /// Index of the first unread byte in `arrived`.
     start: usize,
     /// Number of bytes read. Counted only until the window is opened.
     read: usize,
@@ -75,7 +77,7 @@ impl Body {
         self.end == Some(End::Overrun)
     }
 
-    /// Passes the next bytes to `take`, at max `max`. Returns their number; 0 at the end.
+    /// Passes the next bytes to `take`, at most `max`. Returns their number; 0 at the end.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -86,11 +88,12 @@ impl Body {
         let count = if unread.is_empty() {
             let data = match self.poll_next(cx) {
                 Poll::Ready(Ok(Some(data))) => data,
+                // The end of the body, or an error.
                 Poll::Ready(ended) => return Poll::Ready(ended.map(|_| 0)),
                 Poll::Pending => {
                     // Until its first bytes are read, the body may still arrive as a whole.
                     if self.read > 0 {
-                        self.open();
+                        self.open_window();
                     }
                     return Poll::Pending;
                 }
@@ -108,11 +111,11 @@ impl Body {
             }
             count
         };
-        // A stream that was reset has no window any more.
+        // Lets the client send as many bytes more. A stream that was reset has no window any more.
         let _reset = self.stream.flow_control().release_capacity(count);
         self.read = self.read.saturating_add(count);
         if self.read >= OPEN_AFTER && !self.is_over() {
-            self.open();
+            self.open_window();
         }
         Poll::Ready(Ok(count))
     }
@@ -139,8 +142,10 @@ impl Body {
         }
     }
 
-    /// Ready at the first byte or the end of the body: then it is known whether there is a body.
-    pub(super) fn poll_known(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready when the first byte or the end of the body has arrived.
+    ///
+    /// Then it is known whether the body is empty.
+    pub(super) fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.take_arrived(cx);
         if self.end.is_some() || self.start < self.arrived.len() {
             Poll::Ready(())
@@ -153,7 +158,7 @@ impl Body {
     fn append(&mut self, bytes: &[u8]) {
         let length = self.arrived.len() + bytes.len();
         if length > self.arrived.capacity() {
-            // All window sizes are powers of two, so a full buffer is never larger than the window.
+            // The large window is a power of two, so a full buffer is never larger than it.
             let room = length.next_power_of_two() - self.arrived.len();
             self.arrived.reserve_exact(room);
         }
@@ -181,10 +186,10 @@ impl Body {
     }
 
     /// Gives the stream the large window, unless it already has it.
-    fn open(&mut self) {
+    fn open_window(&mut self) {
         if !self.is_opened {
             self.is_opened = true;
-            self.windows.open(self.stream.stream_id().as_u32());
+            self.windows.open_stream(self.stream.stream_id().as_u32());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP/2 pings: detects clients that have vanished without closing.
+//! HTTP/2 pings: detect clients that have vanished without closing their connection.
 
 use std::task::{Context, Poll, ready};
 use std::time::Duration;

@@ -50,11 +50,11 @@ use crate::time::pacer::Priority;
 ///
 /// More of them at once end the connection: no useful client does this (CVE-2023-44487).
 const MAX_EARLY_RESETS: usize = 20;
-/// Maximum number of streams that were reset due to the client's errors. More end the connection.
+/// Maximum number of streams that h2 resets for the client's errors. More end the connection.
 const MAX_ERRORS: usize = 1024;
 /// Maximum number of streams reset by the gateway whose late frames are still ignored.
 const MAX_RESETS: usize = 50;
-/// Maximum duration of a connection without requests after `GOAWAY` was sent.
+/// Maximum duration of a connection without requests after `GOAWAY` announced its end.
 const MAX_FAREWELL: Duration = Duration::from_secs(5);
 
 /// Maximum wait for the first byte or the end of a body that is probably empty.
@@ -79,8 +79,10 @@ pub async fn serve<S, A>(
         return;
     };
     let context = Rc::new(ConnectionContext::new(peer, timeouts.usage()));
-    let under_way = Rc::new(());
+    // Each active request holds a clone, so the number of clones tells how many are active.
+    let active_requests = Rc::new(());
     let mut keep_alive = KeepAlive::new(connection.ping_pong());
+    // `is_ending`: GOAWAY was sent, so the client opens no further stream.
     let (mut idle, mut has_had_request, mut is_ending) = (Deadline::default(), false, false);
     let sleeper = stop.sleeper();
     poll_fn(|cx| {
@@ -100,7 +102,7 @@ pub async fn serve<S, A>(
                         connection.graceful_shutdown();
                     }
                     let request = request.map(|body| Body::new(body, Rc::clone(&windows)));
-                    let stream = (request, respond, Rc::clone(&under_way));
+                    let stream = (request, respond, Rc::clone(&active_requests));
                     let (context, service) = (Rc::clone(&context), Rc::clone(&service));
                     let timeouts = Rc::clone(&timeouts);
                     actix_rt::spawn(serve_stream(stream, timeouts, context, service));
@@ -109,11 +111,11 @@ pub async fn serve<S, A>(
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => {}
             }
-            // No request has arrived: checks whether the client is alive, and the idle time.
+            // No request has arrived: checks that the client is alive, and ends an idle connection.
             if keep_alive.poll_lost(cx).is_ready() {
                 return Poll::Ready(());
             }
-            if count_requests(&under_way) > 0 {
+            if count_requests(&active_requests) > 0 {
                 idle.stop();
                 return Poll::Pending;
             }
@@ -154,8 +156,8 @@ fn builder(timeouts: &Timeouts) -> Builder {
 }
 
 /// Returns the number of active requests: each holds a clone beside that of the connection.
-fn count_requests(under_way: &Rc<()>) -> usize {
-    Rc::strong_count(under_way) - 1
+fn count_requests(active_requests: &Rc<()>) -> usize {
+    Rc::strong_count(active_requests) - 1
 }
 
 /// Returns whether a request probably has no body, although its head does not end the stream.
@@ -173,7 +175,7 @@ fn is_likely_empty(head: &http::request::Parts) -> bool {
 
 /// Serves one request of a connection, in its own task.
 async fn serve_stream<A: RequestService>(
-    (request, respond, under_way): (Request<Body>, SendResponse<Bytes>, Rc<()>),
+    (request, respond, active_requests): (Request<Body>, SendResponse<Bytes>, Rc<()>),
     timeouts: Rc<Timeouts>,
     context: Rc<ConnectionContext>,
     service: Rc<A>,
@@ -183,16 +185,17 @@ async fn serve_stream<A: RequestService>(
     let (head, mut body) = request.into_parts();
     if !body.is_over() && is_likely_empty(&head) {
         // Boxed: few requests need it.
-        let known = Box::pin(timeout(MAX_WAIT_FOR_END, poll_fn(|cx| body.poll_known(cx))));
-        let _has_body = known.await.is_err();
+        let known = Box::pin(timeout(MAX_WAIT_FOR_END, poll_fn(|cx| body.poll_start(cx))));
+        // After a timeout the request is treated as one with a body.
+        let _timed_out = known.await.is_err();
     }
     let parsed = RequestHead::of_http2(&head, !body.is_over());
     drop(head);
     let body = RefCell::new(body);
-    let mut stream = Http2Stream::new(&body, respond, timeouts, &under_way);
+    let mut stream = Http2Stream::new(&body, respond, timeouts, &active_requests);
     match parsed {
         Ok(head) => {
-            stream.set_kind(&head);
+            stream.adapt_to(&head);
             let served = {
                 let serving = pin!(service.serve(head, began, &mut stream, &context));
                 take_arrived_during(&body, serving).await
@@ -201,6 +204,7 @@ async fn serve_stream<A: RequestService>(
                 Err(Aborted::AnswerBroken) => {
                     // A reset discards unwritten bytes. Yield first, so that the connection's task
                     // writes them.
+                    // `false`: the head is not the end of the response.
                     let _disconnected = stream.send_head(false);
                     tokio::task::yield_now().await;
                     stream.reset(Reason::INTERNAL_ERROR);
@@ -212,7 +216,7 @@ async fn serve_stream<A: RequestService>(
             }
         }
         Err(refusal) => {
-            service.refused(refusal.status(), &context);
+            service.record_refused(refusal.status(), &context);
             let refusing = pin!(refuse(&mut stream, refusal, began));
             // An error means that the client has already disconnected.
             let _disconnected = take_arrived_during(&body, refusing).await;

@@ -1,6 +1,7 @@
 //! The socket below h2. It announces other stream [windows](super::windows) than h2 does.
 //!
-//! It changes the first frame that h2 writes, and adds frames of its own.
+//! A *window* is the number of body bytes that the client may send ahead. The socket changes the
+//! first frame that h2 writes, and adds frames of its own.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -23,7 +24,7 @@ pub(super) struct WindowedSocket<S> {
     windows: Rc<Windows>,
     /// The first frame that h2 writes (`SETTINGS`), until it is complete.
     settings: Option<Vec<u8>>,
-    /// Frames that are written before anything else.
+    /// Frames of this socket that are written before the next bytes of h2.
     unsent: Bytes,
 }
 
@@ -38,7 +39,9 @@ impl<S: AsyncWrite + Unpin> WindowedSocket<S> {
         }
     }
 
-    /// Takes bytes of the first frame out of `bytes`. Returns their number, or `None` after it.
+    /// Takes bytes of the first frame out of `bytes`. Returns their number.
+    ///
+    /// Returns `None` once the first frame is complete: then h2's bytes are written unchanged.
     fn take_settings(&mut self, bytes: &[u8]) -> Option<usize> {
         let settings = self.settings.as_mut()?;
         let count = bytes.len().min(frame_length(settings) - settings.len());
@@ -63,10 +66,10 @@ impl<S: AsyncWrite + Unpin> WindowedSocket<S> {
     }
 }
 
-/// Returns the length of the frame at `start`, or of a frame's header if that is incomplete.
-fn frame_length(start: &[u8]) -> usize {
-    match *start {
-        [high, middle, low, ..] if start.len() >= FRAME_HEAD => {
+/// Returns the length of the frame that `bytes` begin, or of its header if that is incomplete.
+fn frame_length(bytes: &[u8]) -> usize {
+    match *bytes {
+        [high, middle, low, ..] if bytes.len() >= FRAME_HEAD => {
             FRAME_HEAD + u32::from_be_bytes([0, high, middle, low]) as usize
         }
         _ => FRAME_HEAD,
@@ -80,6 +83,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WindowedSocket<S> {
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if !self.windows.may_read() {
+            // The tasks of the streams run first, and take their frames out of h2.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }

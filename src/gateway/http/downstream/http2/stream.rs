@@ -1,6 +1,7 @@
 //! [`ClientStream`] of one HTTP/2 request: its body and its response.
 //!
-//! `body` buffers the request's body; `tunnel` has the bytes of a WebSocket.
+//! `body` buffers the request's body; `tunnel` moves the bytes of a WebSocket. `floor` is the
+//! minimum progress of a client with a body; `time::lag` measures how far a client is behind it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -67,12 +68,12 @@ pub(super) struct Http2Stream<'a> {
     /// Size of the interim responses so far. See [`MAX_INTERIM_BYTES`].
     interim_bytes: u32,
     /// Each active request of the connection holds a clone. They share `min_body_rate`.
-    under_way: &'a Rc<()>,
+    active_requests: &'a Rc<()>,
 }
 
 /// Progress of the response.
 enum Progress {
-    /// Nothing is sent yet. The head is present once the response has begun.
+    /// No head is sent yet. The `http::Response` is set once the response has begun.
     Ahead(SendResponse<Bytes>, Option<http::Response<()>>),
     /// The head is sent. The body follows.
     Sending(SendStream<Bytes>),
@@ -85,7 +86,7 @@ impl<'a> Http2Stream<'a> {
         body: &'a RefCell<Body>,
         respond: SendResponse<Bytes>,
         timeouts: Rc<Timeouts>,
-        under_way: &'a Rc<()>,
+        active_requests: &'a Rc<()>,
     ) -> Self {
         Self {
             is_over: body.borrow().is_over(),
@@ -101,14 +102,14 @@ impl<'a> Http2Stream<'a> {
             read_lag: Lag::default(),
             write_lag: Lag::default(),
             interim_bytes: 0,
-            under_way,
+            active_requests,
         }
     }
 
-    /// Adapts the stream to its request's head.
+    /// Sets what the request's head decides: whether a body follows, and `100-continue`.
     ///
     /// Bytes after the head of a WebSocket request are not a body.
-    pub(super) fn set_kind(&mut self, head: &RequestHead) {
+    pub(super) fn adapt_to(&mut self, head: &RequestHead) {
         self.is_over |= head.opens_websocket();
         self.expecting = head.expects_continue().then(Box::default);
     }
@@ -125,7 +126,7 @@ impl<'a> Http2Stream<'a> {
         };
         expecting.start(CONTINUE_AFTER);
         if expecting.poll(cx).is_ready() {
-            self.interim(100, b"", &|_| {});
+            self.send_interim(100, b"", &|_| {});
         }
     }
 
@@ -159,9 +160,9 @@ impl<'a> Http2Stream<'a> {
 /// Returns the bytes that count for `min_body_rate`: `bytes` times the number of requests.
 ///
 /// The requests of a connection share this rate, so each must reach only its part of it.
-fn credited(bytes: usize, under_way: &Rc<()>) -> u64 {
+fn credit(bytes: usize, active_requests: &Rc<()>) -> u64 {
     // The connection may have ended before its last request.
-    (bytes as u64).saturating_mul(count_requests(under_way).max(1) as u64)
+    (bytes as u64).saturating_mul(count_requests(active_requests).max(1) as u64)
 }
 
 impl ClientStream for Http2Stream<'_> {
@@ -205,7 +206,7 @@ impl ClientStream for Http2Stream<'_> {
                 self.is_over = true;
                 self.trailers = http2::trailers(trailers.as_ref());
             } else {
-                let (bytes, floor) = (credited(read, self.under_way), self.timeouts.floor);
+                let (bytes, floor) = (credit(read, self.active_requests), self.timeouts.floor);
                 self.read_lag.moved(&mut self.reading, bytes, floor);
                 self.is_over = self.body.borrow().is_over();
                 break;
@@ -226,7 +227,7 @@ impl ClientStream for Http2Stream<'_> {
         self.trailers.as_ref()
     }
 
-    fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
+    fn send_interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
         if status == 100 {
             if self.expecting.take().is_none() {
                 return;
@@ -271,8 +272,8 @@ impl ClientStream for Http2Stream<'_> {
             headers.insert(CONTENT_LENGTH, length.into());
         }
         self.has_begun = true;
-        if let Progress::Ahead(_, ready) = self.response.get_mut() {
-            *ready = Some(head);
+        if let Progress::Ahead(_, head_to_send) = self.response.get_mut() {
+            *head_to_send = Some(head);
         }
     }
 
@@ -286,10 +287,10 @@ impl ClientStream for Http2Stream<'_> {
         let Progress::Sending(stream) = self.response.get_mut() else {
             return Poll::Ready(Ok(()));
         };
-        let waiting = piece.len();
+        let unsent_before = piece.len();
         let sent = http2::poll_send_piece(stream, cx, piece, is_last, |_| {});
         let is_disconnected = sent.is_pending() && stream.poll_reset(cx).is_ready();
-        let bytes = credited(waiting - piece.len(), self.under_way);
+        let bytes = credit(unsent_before - piece.len(), self.active_requests);
         let floor = self.timeouts.floor;
         self.write_lag.moved(&mut self.writing, bytes, floor);
         match sent {
@@ -303,8 +304,8 @@ impl ClientStream for Http2Stream<'_> {
         self.writing.stop();
         piece.clear_for_body();
         if let Then::End(trailers) = then {
-            // With its last bytes, the piece has carried the end, too.
-            let ended = if waiting > 0 && is_last {
+            // The frame with the last bytes of the piece has also ended the stream.
+            let ended = if unsent_before > 0 && is_last {
                 Ok(())
             } else {
                 http2::send_end(stream, trailers)

@@ -1,4 +1,6 @@
 //! The stream of a WebSocket over HTTP/2, as a byte stream in both directions (RFC 8441).
+//!
+//! `exchange::tunnel` moves the bytes between this and the origin.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,12 +16,14 @@ use crate::http::http2::poll_send;
 
 /// Both directions of a stream, as bytes.
 pub(super) struct Http2Tunnel<'a> {
+    /// Bytes from the client.
     pub(super) from: &'a RefCell<Body>,
+    /// Bytes to the client.
     pub(super) to: &'a mut SendStream<Bytes>,
 }
 
 /// Builds the error of a reset stream.
-fn reset() -> io::Error {
+fn reset_error() -> io::Error {
     io::ErrorKind::ConnectionReset.into()
 }
 
@@ -31,7 +35,7 @@ impl AsyncRead for Http2Tunnel<'_> {
     ) -> Poll<io::Result<()>> {
         let (mut body, max) = (self.from.borrow_mut(), to.remaining());
         let read = ready!(body.poll_read(cx, max, |bytes| to.put_slice(bytes)));
-        Poll::Ready(read.map(drop).map_err(|_| reset()))
+        Poll::Ready(read.map(drop).map_err(|_| reset_error()))
     }
 }
 
@@ -44,7 +48,7 @@ impl AsyncWrite for Http2Tunnel<'_> {
         if bytes.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        poll_send(self.to, cx, bytes, false).map_err(|_| reset())
+        poll_send(self.to, cx, bytes, false).map_err(|_| reset_error())
     }
 
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -53,6 +57,6 @@ impl AsyncWrite for Http2Tunnel<'_> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let ended = self.to.send_data(Bytes::new(), true);
-        Poll::Ready(ended.map_err(|_| reset()))
+        Poll::Ready(ended.map_err(|_| reset_error()))
     }
 }

@@ -1,5 +1,7 @@
 //! Flow control of request bodies: a small window until a body is read, then a large one.
 //!
+//! A *window* is the number of body bytes that the client may send ahead.
+//!
 //! A body whose request still waits must not block the other requests of its connection. So the
 //! window of the connection is unlimited, and each waiting body has a small window of its own, as
 //! in nginx (`http2_body_preread_size`).
@@ -45,8 +47,8 @@ pub(super) struct Windows {
 impl Windows {
     /// Registers the connection's task, which runs now, and lets it read again.
     ///
-    /// It writes the frames of [`Self::open`]. The tasks of the streams have run since its last
-    /// read.
+    /// The connection's task writes the frames of [`Self::open_stream`]. Since its last read, the
+    /// tasks of the streams have run.
     pub(super) fn register(&self, cx: &Context<'_>) {
         self.read.set(0);
         match &mut *self.task.borrow_mut() {
@@ -66,14 +68,14 @@ impl Windows {
     }
 
     /// Gives a stream the rest of the large window. Call it once per stream.
-    pub(super) fn open(&self, stream: u32) {
+    pub(super) fn open_stream(&self, stream: u32) {
         self.opened.borrow_mut().push(stream);
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
         }
     }
 
-    /// Forgets a stream that ends.
+    /// Forgets a stream that ends: it needs no large window any more.
     pub(super) fn forget(&self, stream: u32) {
         self.opened.borrow_mut().retain(|opened| *opened != stream);
     }
@@ -81,12 +83,12 @@ impl Windows {
     /// Returns the `WINDOW_UPDATE` frames of the streams opened since the last call.
     pub(super) fn take_frames(&self) -> Vec<u8> {
         let mut opened = self.opened.borrow_mut();
-        opened.drain(..).flat_map(rest_of_window).collect()
+        opened.drain(..).flat_map(window_update).collect()
     }
 }
 
 /// Builds the `WINDOW_UPDATE` from the small window to the large one (RFC 9113, section 6.9).
-fn rest_of_window(stream: u32) -> [u8; 13] {
+fn window_update(stream: u32) -> [u8; 13] {
     // Length of the payload (3 bytes), type, flags, stream (4 bytes), and the increment (4 bytes).
     let mut frame = [0, 0, 4, WINDOW_UPDATE, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     frame[5..9].copy_from_slice(&stream.to_be_bytes());

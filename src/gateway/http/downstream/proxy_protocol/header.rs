@@ -1,4 +1,6 @@
 //! Parser of the PROXY protocol's header: version 1 is text, version 2 is binary.
+//!
+//! In the texts of the errors, "it" is the header.
 
 use std::iter::repeat_n;
 use std::net::{IpAddr, SocketAddr};
@@ -136,7 +138,8 @@ fn parse_binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHea
     if command == LOCAL {
         return Ok(Some((ProxyHeader::Own, end)));
     }
-    // The families are none, IPv4, IPv6 and unix. The transports are none, stream and datagram.
+    // The families are none (0), IPv4, IPv6 and unix. The transports are none, stream and datagram.
+    // The sizes are those of two addresses. Each IP address has a port of 2 bytes.
     let size = match (protocol >> 4, protocol & 0xf) {
         (0, 0..=2) => return Ok(Some((ProxyHeader::Own, end))),
         (1, 0..=2) => 2 * (4 + 2),
@@ -188,11 +191,12 @@ fn check_fields(header: &[u8], mut next: usize) -> Result<(), InvalidHeader> {
             Some((*kind, value))
         });
         let (kind, value) = field.ok_or(Malformed("a field in it does not end within it"))?;
+        // Index of the field's value.
         let start = next + 3;
         next = start + value.len();
         if kind == CHECKSUM {
             let written = value.try_into().ok().map(u32::from_be_bytes);
-            // The checksum is that of the header with zeros in place of the checksum.
+            // The sender computed the checksum with zeros in its position.
             let zeros = repeat_n(&0, value.len());
             let zeroed = header[..start].iter().chain(zeros).chain(&header[next..]);
             if written != Some(crc32c(zeroed.copied())) {

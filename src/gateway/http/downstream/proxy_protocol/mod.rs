@@ -1,6 +1,7 @@
 //! The PROXY protocol: a header with which a proxy names its client before the client's first byte.
 //!
-//! The header comes before TLS. The rules are those of haproxy's `doc/proxy-protocol.txt`.
+//! The header comes before TLS. The rules are those of haproxy's `doc/proxy-protocol.txt`. In the
+//! texts of the errors, "it" is the header.
 
 mod header;
 
@@ -47,7 +48,7 @@ pub async fn read_proxy_header<S: Peek>(
     let stop = stop.sleeper();
     let stopping = async {
         poll_fn(|cx| stop.poll_stopping(cx)).await;
-        // The header may be in transit, as may the first request of a connection.
+        // The header may be in transit: it gets the same time as a connection's first request.
         sleep(FIRST_REQUEST).await;
     };
     tokio::select! {
@@ -73,7 +74,8 @@ async fn read_header<S: Peek>(socket: &S) -> Result<ProxyHeader, ProxyHeaderErro
 
 /// Appends the available bytes of the header to `taken`. Returns `WouldBlock` if more must come.
 ///
-/// The bytes are peeked first: those after the header must stay in the socket.
+/// The bytes are peeked first, because bytes after the header must stay in the socket. The inner
+/// result is that of a header whose end has come, or that is invalid.
 fn take_available(
     socket: &impl Peek,
     taken: &mut Vec<u8>,

@@ -87,9 +87,9 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
         let server = server(field);
         let own = client(&server, STRANGER, &lines);
         prop_assert_eq!(own.address, "192.0.2.1".parse().ok());
-        prop_assert!(!own.trusted);
+        prop_assert!(!own.via_proxy);
         let forwarded = client(&server, PROXY, &lines);
-        prop_assert!(forwarded.trusted && forwarded.address.is_some());
+        prop_assert!(forwarded.via_proxy && forwarded.address.is_some());
         prop_assert_eq!(
             forwarded.address,
             forwarded.address.map(|address| address.to_canonical())

@@ -1,7 +1,8 @@
 //! The client of a leader: collects the origin's answer for the followers, too.
 //!
-//! A *leader* is the request that fetches the answer; *followers* wait for it. `lead` drives it;
-//! `own_copy` sends the collected bytes to the leader's own client.
+//! A *leader* is the request that fetches an answer from the origin; *followers* are requests that
+//! wait for this answer. `lead` runs the leader; `own_copy` sends the collected bytes to the
+//! leader's own client.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -26,8 +27,10 @@ use crate::time::pacer::Pacer;
 pub(super) struct Collector<'c> {
     /// `None` if the answer is fetched only to refresh a stale one.
     client: Option<&'c mut dyn ClientStream>,
+    /// Whether the client has disconnected.
     has_lost_client: Cell<bool>,
-    /// `None` once the followers have their answer or were released.
+    /// The leader's side towards its followers; `None` once they have their answer or were
+    /// released.
     leader: Option<Leader>,
     pacer: &'c Pacer,
     stage: Stage,
@@ -35,7 +38,7 @@ pub(super) struct Collector<'c> {
     own_copy: OwnCopy,
 }
 
-/// Progress of the response.
+/// Progress of the origin's answer.
 enum Stage {
     /// No head has arrived.
     Ahead,
@@ -65,7 +68,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Takes the permit at the gate that the previous leader reserved for this one, if any.
+    /// Takes the position in the gate's queue that the previous leader left to this one, if any.
     pub(super) fn take_reserved(&mut self) -> Option<ReservedPosition> {
         self.leader.as_mut().and_then(Leader::take_reserved)
     }
@@ -77,7 +80,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Returns whether the answer refreshes a stale one, without a client.
+    /// Returns whether the answer is fetched only to refresh a stale one, without a client.
     pub(super) fn is_refresh(&self) -> bool {
         self.client.is_none()
     }
@@ -123,7 +126,7 @@ impl<'c> Collector<'c> {
     }
 
     /// Adds a piece of the answer. If the answer becomes too large, only this client gets it.
-    fn add(&mut self, piece: &mut Buffer) {
+    fn add_piece(&mut self, piece: &mut Buffer) {
         let stage = std::mem::replace(&mut self.stage, Stage::Ahead);
         let (Stage::Gathering(mut gathered), Some(leader)) = (stage, &self.leader) else {
             return;
@@ -138,7 +141,7 @@ impl<'c> Collector<'c> {
     }
 
     /// Completes the collected answer.
-    fn complete(&mut self) {
+    fn complete_answer(&mut self) {
         let stage = std::mem::replace(&mut self.stage, Stage::Ahead);
         if let (Stage::Gathering(gathered), Some(leader)) = (stage, self.leader.take()) {
             let answer = leader.complete(gathered, self.pacer.now());
@@ -146,8 +149,8 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Sends the collected bytes to the client. `end`: set if the answer is complete.
-    fn poll_own(&mut self, cx: &mut Context<'_>, end: Option<Then<'_>>) -> Polled {
+    /// Sends the collected bytes to the client. `end`: sent after them, if the answer is complete.
+    fn poll_own_client(&mut self, cx: &mut Context<'_>, end: Option<Then<'_>>) -> Polled {
         let client = self.client.as_deref_mut();
         let Some(client) = client.filter(|_| !self.has_lost_client.get()) else {
             return Poll::Ready(Ok(()));
@@ -211,9 +214,9 @@ impl ClientStream for Collector<'_> {
         None
     }
 
-    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+    fn send_interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
         if let Some(client) = self.client.as_deref_mut() {
-            client.interim(status, reason, fields);
+            client.send_interim(status, reason, fields);
         }
     }
 
@@ -224,6 +227,7 @@ impl ClientStream for Collector<'_> {
         };
         let (head, collapse) = (origin.head, leader.collapse());
         let fields = head.fields().iter().map(|(_, name, value)| (name, value));
+        // Rules of HTTP caches, and of the route.
         let verdict = Head {
             status: head.status,
             fields: &fields.collect::<Vec<_>>(),
@@ -249,7 +253,7 @@ impl ClientStream for Collector<'_> {
                 self.stage = Stage::Gathering(gathered);
                 return true;
             }
-            Verdict::Failed => self.unanswered(),
+            Verdict::Failed => self.report_unanswered(),
             Verdict::Unshareable => {
                 if let Some(leader) = self.leader.take() {
                     leader.end_private(self.pacer.now());
@@ -261,7 +265,7 @@ impl ClientStream for Collector<'_> {
     }
 
     /// Ends the lead without a shared answer. The next follower leads, or a stale answer is used.
-    fn unanswered(&mut self) {
+    fn report_unanswered(&mut self) {
         let Some(leader) = self.leader.take() else {
             return;
         };
@@ -271,7 +275,8 @@ impl ClientStream for Collector<'_> {
         }
     }
 
-    fn held(&mut self) -> bool {
+    /// Lets all clients have a stale answer, if there is one; else the followers wait, too.
+    fn report_held(&mut self) -> bool {
         let is_refresh = self.is_refresh();
         let Some(leader) = &mut self.leader else {
             return false;
@@ -286,7 +291,7 @@ impl ClientStream for Collector<'_> {
         false
     }
 
-    fn resumed(&mut self) {
+    fn report_resumed(&mut self) {
         if let Some(leader) = &self.leader {
             leader.resume(self.pacer.now());
         }
@@ -299,7 +304,7 @@ impl ClientStream for Collector<'_> {
     fn begin(&mut self, response: &Response<'_>) {
         if matches!(self.stage, Stage::Ahead) {
             // The gateway made this response itself.
-            self.unanswered();
+            self.report_unanswered();
         }
         let is_replaced = matches!(self.stage, Stage::Stale(_));
         if let Some(client) = self.client.as_deref_mut()
@@ -317,20 +322,21 @@ impl ClientStream for Collector<'_> {
 
     fn poll_send(&mut self, cx: &mut Context<'_>, piece: &mut Buffer, then: Then<'_>) -> Polled {
         if let Stage::Gathering(_) = &self.stage {
-            self.add(piece);
+            self.add_piece(piece);
         }
         match (&self.stage, then) {
-            (Stage::Gathering(_), Then::End(_)) => self.complete(),
+            (Stage::Gathering(_), Then::End(_)) => self.complete_answer(),
             (Stage::Gathering(_), Then::More) => {
                 // The followers do not wait for this client.
-                let _own = self.poll_own(cx, None);
+                // `None`: the answer is not complete.
+                let _client = self.poll_own_client(cx, None);
                 return Poll::Ready(Ok(()));
             }
             _ => {}
         }
         match &self.stage {
             // If the client disconnects, the answer of the origin is complete nevertheless.
-            Stage::Complete(_) => return self.poll_own(cx, Some(then)).map(|_| Ok(())),
+            Stage::Complete(_) => return self.poll_own_client(cx, Some(then)).map(|_| Ok(())),
             Stage::Stale(_) => {
                 // The client gets the stale answer instead of the gateway's own short response.
                 piece.clear_for_body();
@@ -338,12 +344,12 @@ impl ClientStream for Collector<'_> {
             }
             // The client gets the collected bytes before the next ones.
             Stage::Passing(collected) if collected.is_some() || self.own_copy.is_sending() => {
-                ready!(self.poll_own(cx, None))?;
+                ready!(self.poll_own_client(cx, None))?;
                 self.stage = Stage::Passing(None);
             }
             _ => {}
         }
-        // The answer is for this client alone.
+        // The answer is for this client alone, and is not collected.
         match self.client.as_deref_mut() {
             Some(client) if !self.has_lost_client.get() => client.poll_send(cx, piece, then),
             _ => Poll::Ready(Err(ClientError::Disconnected)),

@@ -1,6 +1,7 @@
 //! Decides whether a request may share an answer, and builds its key for that.
 //!
-//! Two requests are of the same kind if the origin may give them the same answer.
+//! Two requests are of the same *kind* if the origin may give them the same answer. A request may
+//! *lead* if its own answer may be shared.
 
 use std::cell::Cell;
 
@@ -19,7 +20,7 @@ use crate::http::message::{FieldName, is_like};
 pub(super) struct Kind {
     /// Cache key. Two requests have the same key only if they may get the same answer.
     pub(super) key: Vec<u8>,
-    /// Whether the request's own answer could be shared: it is the full answer to a `GET`.
+    /// Whether the request's own answer may be shared: it is the full answer to a `GET`.
     pub(super) may_lead: bool,
 }
 
@@ -40,6 +41,8 @@ impl Drop for Kind {
 }
 
 /// Fields in which some programs look for another method, scheme, host or path.
+///
+/// All begin with `f` or `x`, and have at least 6 letters.
 const OVERRIDING: [&[u8]; 16] = [
     b"front-end-https",
     b"x-envoy-original-path",
@@ -65,6 +68,7 @@ const OVERRIDING: [&[u8]; 16] = [
 /// requests without that field. Some origins also read another character, such as `_`, as `-`.
 fn prevents_sharing(name: &[u8], value: &[u8]) -> bool {
     let is = |known: &[u8]| name.len() == known.len() && is_like(name, known);
+    // Length and first letter (in lower case by `| 0x20`) exclude most names at once.
     match name.len() {
         13 if is(b"cache-control") => forbids_storing(value),
         19 if is(b"proxy-authorization") => true,
@@ -75,8 +79,7 @@ fn prevents_sharing(name: &[u8], value: &[u8]) -> bool {
 
 /// Returns whether `Cache-Control` of a request has `no-store` (RFC 9111, section 5.2.1.5).
 ///
-/// The other directives of a request are only advice, and are ignored: followers may differ in
-/// them.
+/// The other directives of a request are only advice, and are ignored.
 fn forbids_storing(value: &[u8]) -> bool {
     let mut directives = value.split(|byte| *byte == b',');
     directives.any(|it| it.trim_ascii().eq_ignore_ascii_case(b"no-store"))
@@ -102,7 +105,9 @@ pub(super) fn kind_of(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>
             FieldName::Authorization | FieldName::ProxyAuthorization => return None,
             FieldName::Cookie if has_personal_cookie(collapse, value) => return None,
             // A trusted proxy reports the certificate of its client.
-            FieldName::Origination if info.client.trusted && is_certificate(name) => return None,
+            FieldName::Origination if info.client.via_proxy && is_cert_field(name) => {
+                return None;
+            }
             FieldName::Precondition if is_for_origin_only(name) => return None,
             FieldName::Other if prevents_sharing(name, value) => return None,
             _ => {}
@@ -119,7 +124,7 @@ pub(super) fn kind_of(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>
     })
 }
 
-/// Returns whether a precondition is one that only the origin can check.
+/// Returns whether only the origin can check a precondition: it may prevent a change.
 fn is_for_origin_only(name: &[u8]) -> bool {
     is_like(name, b"if-match") || is_like(name, b"if-unmodified-since")
 }
@@ -129,9 +134,11 @@ fn has_personal_cookie(collapse: &Collapse, line: &[u8]) -> bool {
     let Some(personal) = &collapse.cookies else {
         return true;
     };
-    let (mut personal, line) = (personal.iter(), || [line].into_iter());
+    let (mut personal, lines) = (personal.iter(), || [line].into_iter());
     // Some programs also find a cookie after a blank or a comma.
-    personal.any(|name| cookies::value(line(), name).is_some() || cookies::is_inside(line(), name))
+    personal.any(|name| {
+        cookies::first(lines(), name).is_some() || cookies::is_inside_another(lines(), name)
+    })
 }
 
 /// Values of the fields that are in `vary`, each with the index of its name in `vary`.
@@ -148,19 +155,19 @@ fn kind_key(
     bytes.clear();
     bytes.extend_from_slice(&route.collapse_stamp.to_le_bytes());
     collapse.key.fill_into(&mut bytes, |variable, bytes| {
-        put(bytes, |bytes| key::append(bytes, variable, info, route));
+        put_with_length(bytes, |bytes| key::append(bytes, variable, info, route));
     });
     // The host that the origin receives.
     let named = info.head.named_host().unwrap_or_default();
-    put(&mut bytes, |bytes| put_lower(bytes, named));
-    if info.client.trusted {
+    put_with_length(&mut bytes, |bytes| put_lower(bytes, named));
+    if info.client.via_proxy {
         put_origination(&mut bytes, info);
     }
-    for nth in 0..collapse.vary.len() {
+    for name_index in 0..collapse.vary.len() {
         // An empty field differs from an absent one.
         let mut count = 0_u32;
-        for (_, value) in varying.iter().filter(|(expected, _)| *expected == nth) {
-            put(&mut bytes, |bytes| bytes.extend_from_slice(value));
+        for (_, value) in varying.iter().filter(|(index, _)| *index == name_index) {
+            put_with_length(&mut bytes, |bytes| bytes.extend_from_slice(value));
             count += 1;
         }
         bytes.extend_from_slice(&count.to_le_bytes());
@@ -170,7 +177,7 @@ fn kind_key(
 
 /// Appends the bytes that `part` appends, preceded by their length.
 #[inline]
-fn put(bytes: &mut Vec<u8>, part: impl FnOnce(&mut Vec<u8>)) {
+fn put_with_length(bytes: &mut Vec<u8>, part: impl FnOnce(&mut Vec<u8>)) {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; 4]);
     part(bytes);
@@ -185,13 +192,14 @@ fn put_lower(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes[start..].make_ascii_lowercase();
 }
 
-/// Appends the fields in which a trusted proxy describes the client's own request.
+/// Appends the fields in which a trusted proxy describes the client's own request, without its
+/// address.
 fn put_origination(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
     for (known, name, value) in info.fields().iter() {
         if known == FieldName::Forwarded {
-            put(bytes, |bytes| {
+            put_with_length(bytes, |bytes| {
                 for pair in pairs_beside_client(value) {
-                    put(bytes, |bytes| bytes.extend_from_slice(pair));
+                    put_with_length(bytes, |bytes| bytes.extend_from_slice(pair));
                 }
             });
         }
@@ -200,8 +208,8 @@ fn put_origination(bytes: &mut Vec<u8>, info: &RequestInfo<'_>) {
             FieldName::XForwardedHost | FieldName::XForwardedProto | FieldName::Origination
         );
         if is_same_for_all && !names_client(name) {
-            put(bytes, |bytes| put_lower(bytes, name));
-            put(bytes, |bytes| bytes.extend_from_slice(value));
+            put_with_length(bytes, |bytes| put_lower(bytes, name));
+            put_with_length(bytes, |bytes| bytes.extend_from_slice(value));
         }
     }
 }
@@ -215,13 +223,15 @@ fn names_client(name: &[u8]) -> bool {
 }
 
 /// Returns whether a field has a client certificate, as Envoy's `X-Forwarded-Client-Cert`.
-fn is_certificate(name: &[u8]) -> bool {
+fn is_cert_field(name: &[u8]) -> bool {
     const END: &[u8] = b"-client-cert";
     let start = name.len().checked_sub(END.len());
     start.is_some_and(|start| is_like(&name[start..], END))
 }
 
 /// Returns the pairs of a `Forwarded` line, except `for` and `by` (RFC 7239, section 4).
+///
+/// These two name the client and the proxy. They differ between clients that may share an answer.
 fn pairs_beside_client(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let elements = split_unquoted(line, b',').into_iter();
     let pairs = elements.flat_map(|element| split_unquoted(element, b';'));

@@ -1,13 +1,14 @@
 //! Sends the request of a leader to the origin while followers wait for its answer.
 //!
-//! A *leader* is the request whose answer other requests, its *followers*, wait for.
+//! A *leader* is a request whose answer other requests, its *followers*, wait for. `collector`
+//! keeps the answer for them.
 
 use std::pin::pin;
 
 use super::super::admit::pass_gate;
+use super::super::decision::{Admitted, Decision, Leading, Proceed};
 use super::super::forward::Forward;
 use super::super::gate::GateRequest;
-use super::super::onward::{Admitted, Decision, Leading, Proceed};
 use super::super::record::RequestRecord;
 use super::super::reply::{Reply, send};
 use super::collector::Collector;
@@ -29,12 +30,14 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     let mut collector = Collector::new(client, leader, &worker.pacer);
     // Passes the gate of the origin.
     let passed: Decision<'r> = match before.gate {
+        // There is no gate, so no permit of one.
         None => {
             let admitted = Admitted::new(before.to, None, before.admissions);
             Ok(Proceed::Admitted(admitted))
         }
-        // The origin will not answer for a while, and a stale answer can be used at once.
-        Some(_) if will_answer_later(record, before.to.origin) && collector.held() => {
+        // The origin will not answer for a while. `report_held` returns whether the client can have
+        // a stale answer at once: then the 503 below is not sent.
+        Some(_) if will_answer_later(record, before.to.origin) && collector.report_held() => {
             let _used = before.admissions.take(before.to.route);
             record.count_shared(SharedOutcome::Stale, before.to.origin);
             Err(Reply::of_status(503))
@@ -64,7 +67,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
         Err(reply) => (Ok(()), Some(reply)),
     };
     // Releases the followers, unless they have their answer or were released before.
-    collector.unanswered();
+    collector.report_unanswered();
     if collector.is_refresh() {
         return Ok(());
     }
@@ -78,7 +81,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
         }
         return Err(Aborted::ClientDisconnected);
     }
-    // The client gets a stale answer instead of an error.
+    // The client gets a stale answer instead of the error.
     if let Some(stale) = stale {
         record.shared = SharedOutcome::Stale;
         let reply = Reply::shared(stale, &preconditions(info), worker.pacer.now());
@@ -93,7 +96,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     }
 }
 
-/// Returns whether the gate waits for an unreachable origin, or for a pause that it ordered.
+/// Returns whether the origin is out of reach and has `hold`, or has ordered a pause.
 fn will_answer_later(record: &RequestRecord<'_>, origin: usize) -> bool {
     let origin = record.gateway.origin(origin);
     let Some(gate) = origin.gate() else {

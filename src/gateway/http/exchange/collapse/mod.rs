@@ -4,7 +4,8 @@
 //! [`crate::collapse`].
 //!
 //! One request, the *leader*, fetches the answer from the origin. The other ones, its *followers*,
-//! wait for that answer.
+//! wait for that answer. `share` decides, `kind` builds the key, `lead` and `collector` run the
+//! leader, `refresh` renews a stale answer.
 
 mod collector;
 mod kind;

@@ -1,7 +1,7 @@
 //! Sends a collected answer to the leader's own client.
 //!
-//! The answer is collected in memory for other clients, too, so this client may be slower than the
-//! origin.
+//! The *leader* is the request that fetched the answer. The answer is collected in memory for other
+//! clients, too, so this client may be slower than the origin. `collector` collects it.
 
 use std::ops::Range;
 use std::task::{Context, Poll, ready};
@@ -44,7 +44,7 @@ pub(super) struct OwnCopy {
     sent: usize,
     /// Piece that was offered to the client, which has not accepted all of it yet.
     piece: Option<Piece>,
-    /// Whether the client has accepted the last piece.
+    /// Whether the client has accepted the last piece, and the end of the answer with it.
     is_ended: bool,
 }
 
@@ -59,7 +59,7 @@ impl Piece {
     /// Takes the bytes from `start`; `None` if the source was dropped to free memory.
     ///
     /// `is_end`: the source gets no more bytes.
-    fn from(source: Source<'_>, start: usize, is_end: bool) -> Option<Self> {
+    fn read_from(source: Source<'_>, start: usize, is_end: bool) -> Option<Self> {
         let end = source.length().min(start + READ_SIZE);
         let mut buffer = Buffer::for_body();
         source.read(start..end, |bytes| buffer.put(bytes))?;
@@ -86,7 +86,7 @@ impl OwnCopy {
         std::mem::take(&mut self.sent) + offered
     }
 
-    /// Sends the rest of the source to the client, and then `end`.
+    /// Sends the rest of the source to the client, and then `end`, if the source is complete.
     pub(super) fn poll_send(
         &mut self,
         client: &mut dyn ClientStream,
@@ -102,10 +102,11 @@ impl OwnCopy {
                     if has_all && (end.is_none() || self.is_ended) {
                         return Poll::Ready(Ok(()));
                     }
-                    let piece = Piece::from(source, self.sent, end.is_some());
+                    let piece = Piece::read_from(source, self.sent, end.is_some());
                     none.insert(piece.ok_or(ClientError::Disconnected)?)
                 }
             };
+            // A piece that was offered before the source was complete is not the last one.
             let then = end.filter(|_| piece.is_last).unwrap_or(Then::More);
             ready!(client.poll_send(cx, &mut piece.buffer, then))?;
             self.sent += piece.length;

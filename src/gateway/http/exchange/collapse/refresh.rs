@@ -1,6 +1,6 @@
-//! Refreshes a stale answer in the background. The client gets the stale one at once.
+//! Refreshes a stale answer in the background, after a client got the stale one at once.
 //!
-//! The refresh is a *leader*: other requests may wait for its answer.
+//! The refresh is a *leader*: other requests may wait for its answer. It has no client.
 
 use std::rc::Rc;
 
@@ -8,10 +8,10 @@ use config::RouteAction;
 
 use super::super::arrive::find_route;
 use super::super::cost;
+use super::super::decision::{BeforeGate, Leading};
 use super::super::destination::Destination;
 use super::super::gate::GateRequest;
 use super::super::limits::{LimitOutcome, Limited, ZoneAdmissions};
-use super::super::onward::{BeforeGate, Leading};
 use super::super::record::RequestRecord;
 use super::super::request_info::RequestInfo;
 use super::super::worker::{CurrentGateway, Worker};
@@ -25,10 +25,10 @@ use crate::observe::metrics::SharedOutcome;
 ///
 /// No zone is charged for this request. It waits at the gate like any other.
 pub(super) fn start(worker: &Worker, info: &RequestInfo<'_>, leader: Leader) {
-    let Some((worker, gateway)) = worker.itself().zip(worker.gateway_now()) else {
+    let Some((worker, gateway)) = worker.handle().zip(worker.gateway_now()) else {
         return;
     };
-    let (head, peer) = (info.head.whole(), info.peer().clone());
+    let (head, peer) = (info.head.to_whole(), info.peer().clone());
     // The refresh may outlive the connection of its client.
     let peer = Peer {
         connection: None,
@@ -45,6 +45,7 @@ async fn fetch(
     peer: Peer,
     leader: Leader,
 ) {
+    // `None`: no limit on the number of requests.
     let context = ConnectionContext::new(peer, None);
     let info = RequestInfo::new(&head, &context, &gateway.settings().server);
     let found = find_route(&gateway, &info, head.method());
@@ -73,6 +74,6 @@ async fn fetch(
         admissions: ZoneAdmissions::default(),
     };
     let leading = Box::new(Leading { before, leader });
-    // The followers get the result from `lead`.
+    // `None`: there is no client. The followers get the answer inside `lead`.
     let _done = lead(leading, None, &mut record).await;
 }

@@ -1,7 +1,7 @@
 //! Collapse of one request: it leads, follows, gets a kept answer, or continues alone.
 //!
-//! A *leader* fetches the answer from the origin. *Followers* wait for it. An answer is *kept* in
-//! memory for a while, and is *stale* after that.
+//! A *leader* fetches an answer from the origin; *followers* wait for it. An answer is *kept* in
+//! memory for a while, and is *stale* after that. Requests of the same *kind* may share an answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use limit::Moment;
 use tokio::time::timeout;
 
 use super::super::admit::pass_gate;
+use super::super::decision::{Admitted, BeforeGate, BoxedDecision, Decision, Leading, Proceed};
 use super::super::gate::GateRequest;
 use super::super::gate_progress::GateProgress;
-use super::super::onward::{Admitted, BeforeGate, BoxedDecision, Decision, Leading, Proceed};
 use super::super::record::RequestRecord;
 use super::super::reply::Reply;
 use super::kind::{kind_of, preconditions};
@@ -31,10 +31,10 @@ pub(in super::super) fn share<'w, 'a: 'w>(
     let (route, info) = (before.to.route, record.info);
     let shared = record.gateway.shared_answers();
     let Some((collapse, shared)) = route.collapse.as_ref().zip(shared) else {
-        return alone(before, record, None);
+        return continue_alone(before, record, None);
     };
     let Some(kind) = kind_of(collapse, route, info) else {
-        return alone(before, record, None);
+        return continue_alone(before, record, None);
     };
     let now = time_of_lookup(&before, record);
     let client = info.client.address;
@@ -55,7 +55,7 @@ pub(in super::super) fn share<'w, 'a: 'w>(
         CollapseLookup::Follow(follower) => {
             return Err(Box::pin(follow(follower, before, record, now)));
         }
-        CollapseLookup::Alone => return alone(before, record, None),
+        CollapseLookup::Alone => return continue_alone(before, record, None),
     };
     Ok(Err(shared_reply(outcome, answer, before, record, now)))
 }
@@ -71,12 +71,12 @@ fn time_of_lookup(before: &BeforeGate<'_>, record: &RequestRecord<'_>) -> Moment
 
 /// Lets a request continue alone.
 ///
-/// `release`: held by a former follower until it has joined the gate. Then the next follower is
-/// released.
-fn alone<'w, 'a: 'w>(
+/// `turn`: held by a former follower until it has joined the gate. Dropping it releases the next
+/// follower.
+fn continue_alone<'w, 'a: 'w>(
     before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
-    release: Option<ReleasedTurn>,
+    turn: Option<ReleasedTurn>,
 ) -> Result<Decision<'a>, BoxedDecision<'w, 'a>> {
     let (to, admissions) = (before.to, before.admissions);
     record.shared = SharedOutcome::Alone;
@@ -87,7 +87,7 @@ fn alone<'w, 'a: 'w>(
     let join = |gate: &GateRequest<'a>, waited| {
         let joined = gate.join(waited);
         // Releases the next follower, which must join the gate after this one.
-        drop(release);
+        drop(turn);
         joined
     };
     Err(Box::pin(async move {
@@ -129,8 +129,8 @@ fn follow<'w, 'a: 'w>(
         let metrics = record.gateway.collapse_metrics(before.to.origin);
         let waiting = metrics.map(CollapseMetrics::wait);
         let route = before.to.route;
-        let timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
-        let limit = route.follow_limit(timeout.unwrap_or_default(), record.waited());
+        let follow_timeout = route.collapse.as_ref().map(|it| it.follow_timeout);
+        let limit = route.follow_limit(follow_timeout.unwrap_or_default(), record.waited());
         let decision = wait_for_leader(&worker.pacer, &mut follower, &before, limit, began).await;
         let (now, departed) = (worker.pacer.now(), follower.departed());
         let span = now.since(began);
@@ -147,11 +147,11 @@ fn follow<'w, 'a: 'w>(
                 let leader = *leader;
                 return Ok(Proceed::Leads(Box::new(Leading { before, leader })));
             }
-            Ok(Some(FollowResult::Alone(release))) => {
-                return continue_alone(before, record, span, departed, Some(release)).await;
+            Ok(Some(FollowResult::Alone(turn))) => {
+                return stop_following(before, record, span, departed, Some(turn)).await;
             }
             Err(FollowTimeout::AtOrigin) => {
-                return continue_alone(before, record, span, departed, None).await;
+                return stop_following(before, record, span, departed, None).await;
             }
             // The process is ending.
             Ok(None) => return Err(Reply::of_status(503)),
@@ -164,15 +164,15 @@ fn follow<'w, 'a: 'w>(
 /// Lets a request continue alone after it followed for `span`.
 ///
 /// `departed`: instant at which its leader departed to the origin. Boxed: few requests get here.
-fn continue_alone<'w, 'a: 'w>(
+fn stop_following<'w, 'a: 'w>(
     mut before: BeforeGate<'a>,
     record: &'w mut RequestRecord<'a>,
     span: Duration,
     departed: Option<Moment>,
-    release: Option<ReleasedTurn>,
+    turn: Option<ReleasedTurn>,
 ) -> BoxedDecision<'w, 'a> {
     note_followed(&mut before, record, span, departed.is_none());
-    match alone(before, record, release) {
+    match continue_alone(before, record, turn) {
         Ok(decision) => Box::pin(std::future::ready(decision)),
         Err(passing) => passing,
     }
@@ -196,11 +196,11 @@ fn note_followed(
     }
 }
 
-/// Reason why a follower stops following.
+/// Timeout that ends the wait of a follower.
 enum FollowTimeout {
-    /// The leader did not pass the gate in time.
+    /// The leader did not pass the gate in time: the follower is rejected, as the gate would do.
     AtGate,
-    /// The leader had no complete answer in time.
+    /// The leader had no complete answer in time: the follower continues alone.
     AtOrigin,
 }
 
@@ -221,10 +221,12 @@ async fn wait_for_leader(
     loop {
         let now = pacer.now();
         let departed = follower.departed();
-        // `None` again if the next leader has not departed yet.
+        // The earliest departure is kept while leaders follow one another. `None` while the current
+        // leader has not departed.
         first_departed = departed.and(first_departed.or(departed));
         let until = match (first_departed, limit_at_gate) {
             (None, Some(limit_at_gate)) => began + limit_at_gate,
+            // Counted from the departure or from the start of this wait, whichever is later.
             (departed, _) => departed.unwrap_or(began).max(began) + limit,
         };
         if now < until {

@@ -6,7 +6,7 @@ use testing::{bytes, config, replay};
 use super::*;
 
 fn holds(line: &[u8]) -> Result<(), TestCaseError> {
-    let read = |line: &[u8]| value([line].into_iter(), "session").map(Cow::into_owned);
+    let read = |line: &[u8]| first([line].into_iter(), "session").map(Cow::into_owned);
     let found = read(line);
     // The name is found in the undecoded line, too.
     let first = line.split(|byte| *byte == b';').find(|piece| {

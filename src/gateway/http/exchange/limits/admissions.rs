@@ -1,4 +1,7 @@
 //! Admissions of a request by its zones, until they are used or returned.
+//!
+//! A *zone* limits the rate of each key. Its admission has charged the request to the key; a
+//! returned admission is refunded.
 
 use config::Route;
 use limit::Moment;
@@ -9,7 +12,7 @@ use crate::zone::{InFlightPermit, ZoneAdmission};
 
 /// Admissions of a request by its zones.
 ///
-/// Dropping this returns the unused ones.
+/// Dropping this returns the unused admissions to their zones.
 #[derive(Default)]
 pub(in super::super) struct ZoneAdmissions<'r>(pub(super) SmallVec<[ZoneAdmission<'r>; 1]>);
 

@@ -1,6 +1,8 @@
 //! A limit that applies to a request, before its zone has decided.
 //!
-//! `wait` handles a single limit, `several` more than one.
+//! A *zone* limits the rate of each key. A request *joins* the zone to be admitted; the *verdict*
+//! is the zone's decision, for the response and the log. `wait` handles a single limit, `several`
+//! more.
 
 use config::{Route, RouteLimit};
 use limit::{Cost, Limit};
@@ -28,7 +30,7 @@ pub(in super::super) struct JoinedLimit<'r> {
     pub(super) joining: Joining<'r>,
 }
 
-/// Decision of a request's only limit.
+/// Decision of a request's only limit: its verdict, with the admission or the rejection.
 pub(super) type DecidedLimit<'r> =
     Result<(LimitVerdict, ZoneAdmission<'r>), (LimitVerdict, Rejection)>;
 
@@ -41,6 +43,8 @@ pub(super) fn pending_limits<'p>(
 ) -> impl Iterator<Item = PendingLimit> + use<'p> {
     let above_burst = info.above_burst(&gateway.settings().server);
     let gate = route.origin().and_then(|it| gateway.origin(it).gate());
+    // `ticket` identifies the request in all its zones, `onward` the gate that it goes to after
+    // them.
     let (ticket, onward) = (next_ticket(), gate.and_then(|gate| gate.destination()));
     route.limits.iter().filter_map(move |route_limit| {
         let zone = gateway.zone(route_limit.zone).settings();
@@ -62,8 +66,8 @@ pub(super) fn pending_limits<'p>(
         if zone.algorithm.queues() {
             limit = limit.with_above_burst(above_burst);
         }
-        // With `in_flight`, each `max_wait` in use has its own queue, so clients must not choose
-        // it.
+        // A gRPC client chooses its timeout. With `in_flight`, each value of `max_wait` in use has
+        // its own queue, so clients must not choose it.
         if limit.max_wait.is_none() && limit.in_flight.is_none() {
             limit.max_wait = info.call_timeout();
         }
@@ -85,14 +89,14 @@ pub(super) fn pending_limits<'p>(
 
 impl JoinedLimit<'_> {
     /// Returns the verdict of this limit after an admission.
-    pub(super) fn granted(&self, admission: &ZoneAdmission<'_>) -> LimitVerdict {
-        LimitVerdict::granted(self.limit, admission, self.joining.is_dry_run())
+    pub(super) fn admitted_verdict(&self, admission: &ZoneAdmission<'_>) -> LimitVerdict {
+        LimitVerdict::of_admission(self.limit, admission, self.joining.is_dry_run())
     }
 
     /// Returns the verdict of this limit after a rejection.
-    pub(super) fn rejected(&mut self, rejection: &Rejection) -> LimitVerdict {
+    pub(super) fn rejected_verdict(&mut self, rejection: &Rejection) -> LimitVerdict {
         let (key, dry_run) = (self.joining.take_key(), self.joining.is_dry_run());
-        LimitVerdict::rejected(self.limit, key, rejection, dry_run)
+        LimitVerdict::of_rejection(self.limit, key, rejection, dry_run)
     }
 }
 
@@ -102,38 +106,38 @@ impl PendingLimit {
         self,
         gateway: &Gateway,
     ) -> Result<DecidedLimit<'_>, JoinedLimit<'_>> {
-        let (limit, dry_run) = (self.applied(), self.join.dry_run);
+        let (limit, dry_run) = (self.applied_limit(), self.join.dry_run);
         match gateway.zone(self.zone).join_at_once(self.join) {
             Joined::ZoneAdmission(admission) => Ok(Ok((
-                LimitVerdict::granted(limit, &admission, dry_run),
+                LimitVerdict::of_admission(limit, &admission, dry_run),
                 admission,
             ))),
             Joined::Rejected(key, rejection) => {
-                let verdict = LimitVerdict::rejected(limit, key, &rejection, dry_run);
+                let verdict = LimitVerdict::of_rejection(limit, key, &rejection, dry_run);
                 Ok(Err((verdict, rejection)))
             }
             Joined::Waiting(joining) => Err(JoinedLimit { limit, joining }),
         }
     }
 
-    /// Joins the zone. The verdict needs this value later, so it is kept.
+    /// Joins the zone. This value is kept, because the verdict needs it later.
     pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
         gateway.zone(self.zone).join(self.join.clone())
     }
 
     /// Returns the verdict of this limit after a rejection.
-    pub(super) fn rejected(self, rejection: &Rejection) -> LimitVerdict {
-        let (limit, dry_run) = (self.applied(), self.join.dry_run);
-        LimitVerdict::rejected(limit, self.join.key, rejection, dry_run)
+    pub(super) fn rejected_verdict(self, rejection: &Rejection) -> LimitVerdict {
+        let (limit, dry_run) = (self.applied_limit(), self.join.dry_run);
+        LimitVerdict::of_rejection(limit, self.join.key, rejection, dry_run)
     }
 
     /// Returns the verdict of this limit after an admission.
-    pub(super) fn granted(self, admission: &ZoneAdmission) -> LimitVerdict {
-        LimitVerdict::granted(self.applied(), admission, self.join.dry_run)
+    pub(super) fn admitted_verdict(self, admission: &ZoneAdmission) -> LimitVerdict {
+        LimitVerdict::of_admission(self.applied_limit(), admission, self.join.dry_run)
     }
 
     /// Returns the limit in the form for response fields.
-    fn applied(&self) -> AppliedLimit {
+    fn applied_limit(&self) -> AppliedLimit {
         AppliedLimit::of(&RouteLimit {
             zone: self.zone,
             limit: self.join.limit,

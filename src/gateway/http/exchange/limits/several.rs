@@ -1,6 +1,8 @@
 //! Several limits that decide about one request together.
 //!
-//! The request is admitted only if all zones admit it. Otherwise all charges are refunded.
+//! The request is admitted only if all its *zones* (rate limits by key) admit it. Otherwise all
+//! charges are refunded. To *join* a zone is to ask it for admission; a *probe* only asks whether a
+//! join would be rejected. A *permit* is the right to run one request of a key (`in_flight`).
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,13 +25,14 @@ pub(super) async fn join_all(
     mut pending: Vec<PendingLimit>,
     waited: impl Fn() -> Duration,
 ) -> Result<(Verdicts, ZoneAdmissions<'_>), (PendingLimit, Rejection)> {
-    // Limits without `in_flight` come first, in their order. The others are sorted by zone name.
+    // Limits without `in_flight` come first, in their order. The others follow, sorted by zone
+    // name, so that all requests take permits in the same order.
     let join_order = |PendingLimit { zone, join }: &PendingLimit| {
         let zone = gateway.zone(*zone).settings();
         join.limit.in_flight.map(|_| zone.name.as_str())
     };
     pending.sort_by_key(join_order);
-    // Index of the first limit with `in_flight`.
+    // Index of the first limit with `in_flight`. These limits are called `bounded` here.
     let bounded_from = pending.partition_point(|limit| join_order(limit).is_none());
     // Limits with `in_flight` are not probed: whether a permit will be free cannot be predicted.
     if bounded_from > 1
@@ -44,7 +47,7 @@ pub(super) async fn join_all(
         Ok(admissions) => admissions,
         Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
     };
-    // `max_wait` limits the total wait: the time so far is subtracted.
+    // `max_wait` limits the total wait, so the time waited so far is subtracted.
     let bounded = &mut pending[bounded_from..];
     for limit in &mut *bounded {
         if let Some(max) = &mut limit.join.limit.max_wait {
@@ -58,13 +61,14 @@ pub(super) async fn join_all(
             return Err((pending.swap_remove(bounded_from + index), rejection));
         }
     }
-    // The verdict with the longest wait is decisive: it is moved to the front.
-    let mut longest = None;
+    // The verdict with the latest departure is decisive: it is moved to the front. `None` (no wait)
+    // is less than any instant.
+    let mut latest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
     for (limit, admission) in pending.into_iter().zip(&admissions.0) {
-        verdicts.push(limit.granted(admission));
-        if admission.grant().due > longest {
-            longest = admission.grant().due;
+        verdicts.push(limit.admitted_verdict(admission));
+        if admission.grant().due > latest {
+            latest = admission.grant().due;
             let last = verdicts.len() - 1;
             verdicts.swap(0, last);
         }
@@ -72,7 +76,7 @@ pub(super) async fn join_all(
     Ok((verdicts, admissions))
 }
 
-/// Joins the limits with `in_flight` and takes their permits.
+/// Joins the limits with `in_flight` (`bounded`), and takes their permits.
 ///
 /// Returns the first rejection and its index in `bounded` if one rejects.
 async fn join_with_permits<'r>(
@@ -82,7 +86,8 @@ async fn join_with_permits<'r>(
     let Some(first) = bounded.first() else {
         return Ok(ZoneAdmissions::default());
     };
-    // In a dry run no request waits for permits.
+    // Several permits are taken together, after all zones have admitted the request. In a dry run
+    // no request waits for permits.
     let takes_permits_later = bounded.len() > 1 && !first.join.dry_run;
     let joining = bounded.iter_mut().map(|it| {
         it.join.takes_permits_later = takes_permits_later;
@@ -103,13 +108,14 @@ async fn join_with_permits<'r>(
 async fn probe(gateway: &Gateway, limits: &[PendingLimit]) -> Option<(usize, Rejection)> {
     let probe = |limit: &PendingLimit| gateway.zone(limit.zone).probe(limit.join.clone());
     let mut probes: Vec<_> = limits.iter().map(|it| Some(Box::pin(probe(it)))).collect();
-    // The first rejection decides, the first in order of those that arrive together.
+    // The first rejection decides. Of several that arrive together, it is the first in order.
     let (index, rejection) = poll_fn(|cx| {
-        for (index, slot) in probes.iter_mut().enumerate() {
-            let outcome = slot.as_mut().map(|probe| probe.as_mut().poll(cx));
+        for (index, pending) in probes.iter_mut().enumerate() {
+            let outcome = pending.as_mut().map(|probe| probe.as_mut().poll(cx));
             match outcome {
                 Some(Poll::Ready(Some(rejection))) => return Poll::Ready(Some((index, rejection))),
-                Some(Poll::Ready(None)) => *slot = None,
+                // This zone would admit the request.
+                Some(Poll::Ready(None)) => *pending = None,
                 Some(Poll::Pending) | None => {}
             }
         }
@@ -173,7 +179,7 @@ async fn wait_for_all<'r>(
     })
     .await;
     if let Err((index, rejection)) = decided {
-        // The rejected join is already counted.
+        // The rejected join has ended, so this only affects the other ones.
         joins.into_iter().for_each(PendingJoin::reject_elsewhere);
         return Err((index, rejection));
     }
@@ -202,20 +208,20 @@ pub(super) fn split_by_dry_run(
 }
 
 /// Joins limits in dry run beside enforced ones. They decide at once and reject nothing.
-pub(super) async fn try_out<'r>(
+pub(super) async fn join_dry_runs<'r>(
     gateway: &'r Gateway,
     route: &Route,
-    tried: Vec<PendingLimit>,
+    dry_runs: Vec<PendingLimit>,
 ) -> (Verdicts, ZoneAdmissions<'r>) {
     let (mut verdicts, mut admissions) = (Verdicts::new(), ZoneAdmissions::default());
-    for limit in tried {
+    for limit in dry_runs {
         match limit.join(gateway).await {
             Ok(admission) => {
-                verdicts.push(limit.granted(&admission));
+                verdicts.push(limit.admitted_verdict(&admission));
                 admissions.0.push(admission);
             }
             Err(rejection) => {
-                let verdict = limit.rejected(&rejection);
+                let verdict = limit.rejected_verdict(&rejection);
                 verdict.log_rejection(gateway, route, &rejection);
                 verdicts.push(verdict);
             }

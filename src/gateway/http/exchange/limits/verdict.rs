@@ -1,7 +1,7 @@
 //! Verdicts of the limits about one request.
 //!
-//! They determine the response to a rejected request, its rate limit fields, and its entry in the
-//! log.
+//! A limit is a *zone* (a rate limit by key) as a route uses it. The verdicts determine the
+//! response to a rejected request, its rate limit fields, and its entry in the log.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(in super::super) struct LimitVerdict {
     pub(in super::super) is_flood: bool,
     /// Verdict as a label for log and metrics.
     pub(in super::super) status: LimitStatus,
-    /// Level with this request, when it joined.
+    /// Level of the key's bucket when the request joined, with this request.
     pub(in super::super) excess: Excess,
     /// Prediction for the client's next request.
     pub(in super::super) prediction: Prediction,
@@ -54,7 +54,7 @@ pub(in super::super) struct LimitVerdict {
 
 impl LimitVerdict {
     /// Builds the verdict of a limit that admitted the request.
-    pub(super) fn granted(
+    pub(super) fn of_admission(
         limit: AppliedLimit,
         admission: &ZoneAdmission<'_>,
         dry_run: bool,
@@ -71,7 +71,7 @@ impl LimitVerdict {
     }
 
     /// Builds the verdict of a limit that rejected the request.
-    pub(super) fn rejected(
+    pub(super) fn of_rejection(
         limit: AppliedLimit,
         key: Key,
         rejection: &Rejection,
@@ -120,7 +120,9 @@ pub(in super::super) struct LimitOutcome {
     pub(in super::super) verdicts: Verdicts,
     /// Time that the request waited in its zones.
     pub(in super::super) waited: Duration,
-    /// Set if the request must not continue: the reason of the only verdict.
+    /// Reason why the request must not continue; `None`: it continues.
+    ///
+    /// A rejected request has only one verdict.
     pub(in super::super) rejected: Option<Rejected>,
 }
 

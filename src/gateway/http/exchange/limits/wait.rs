@@ -1,6 +1,8 @@
 //! Joins the zones of a request, and waits for their admissions.
 //!
-//! `pending` builds the limits of a request, `several` joins more than one.
+//! A *zone* limits the rate of each key; a request *joins* it to be admitted. `pending` builds the
+//! limits of a request, `several` joins more than one. A *permit* is the right to run one request
+//! of a key (`in_flight`).
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,7 +18,7 @@ use super::super::request_info::RequestInfo;
 use super::Limited;
 use super::admissions::ZoneAdmissions;
 use super::pending::{DecidedLimit, PendingLimit, pending_limits};
-use super::several::{join_all, split_by_dry_run, try_out};
+use super::several::{join_all, join_dry_runs, split_by_dry_run};
 use super::verdict::{LimitOutcome, LimitVerdict, Verdicts};
 use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
@@ -44,7 +46,7 @@ pub(in super::super) enum Begun<'r, F> {
 ///
 /// After a rejection, the other admissions are dropped, which refunds their charges. To make this
 /// rare, several zones are probed before they are joined. While the request waits, its record says
-/// where. Afterwards the record has the outcome.
+/// in which zone. Afterwards the record has the outcome.
 pub(in super::super) fn begin<'i, 'r>(
     route: &'r Route,
     info: &'i RequestInfo<'i>,
@@ -53,6 +55,7 @@ pub(in super::super) fn begin<'i, 'r>(
     let (gateway, pacer, began) = (record.gateway, &record.worker.pacer, record.began);
     let mut pending = pending_limits(gateway, route, info, record.cost);
     let first = pending.next();
+    // With one limit, the iterator is not asked for a second one.
     let second = (route.limits.len() > 1).then(|| pending.next()).flatten();
     match (first, second) {
         (None, _) => {
@@ -62,7 +65,7 @@ pub(in super::super) fn begin<'i, 'r>(
         (Some(first), None) => match first.join_at_once(gateway) {
             Ok(decided) => {
                 // The zone decided when the request arrived.
-                let decided = log_one(info, record, decided);
+                let decided = log_only_limit(info, record, decided);
                 Begun::Decided(record_decision(route, info, record, decided, began))
             }
             Err(joined) => {
@@ -94,14 +97,15 @@ pub(in super::super) fn wait<'w, 'r: 'w>(
             ready!(several.as_mut().poll(cx))
         } else if let Limited::WaitingAtOne(one) = &mut record.limited {
             let decided = match ready!(Pin::new(&mut one.joining).poll(cx)) {
-                Ok(admission) => Ok((one.granted(&admission), admission)),
-                Err(rejection) => Err((one.rejected(&rejection), rejection)),
+                Ok(admission) => Ok((one.admitted_verdict(&admission), admission)),
+                Err(rejection) => Err((one.rejected_verdict(&rejection), rejection)),
             };
-            log_one(info, record, decided)
+            log_only_limit(info, record, decided)
         } else {
             return Poll::Pending;
         };
-        // An admission has its own instant, so the clock is read only for a rejection.
+        // `record_decision` uses this instant only for a rejection, so otherwise the clock is not
+        // read.
         let now = decided
             .as_ref()
             .map_or_else(|_| record.now(), |_| record.began);
@@ -121,8 +125,8 @@ async fn decide_several<'r>(
     pending: Vec<PendingLimit>,
     began: Moment,
 ) -> Decided<'r> {
-    let (enforced, tried) = split_by_dry_run(pending);
-    let (tried_verdicts, tried_admissions) = try_out(gateway, route, tried).await;
+    let (enforced, dry_runs) = split_by_dry_run(pending);
+    let (dry_verdicts, dry_admissions) = join_dry_runs(gateway, route, dry_runs).await;
     let waited = || pacer.now().since(began);
     match join_all(gateway, enforced, waited).await {
         Ok((mut verdicts, mut admissions)) => {
@@ -130,18 +134,18 @@ async fn decide_several<'r>(
             for verdict in &verdicts {
                 log_delay(gateway, verdict, info, granted_at);
             }
-            verdicts.extend(tried_verdicts);
-            admissions.0.extend(tried_admissions.0);
+            verdicts.extend(dry_verdicts);
+            admissions.0.extend(dry_admissions.0);
             Ok((verdicts, admissions))
         }
         Err((refused, rejection)) => {
-            tried_admissions.reject_elsewhere();
-            Err((refused.rejected(&rejection), rejection))
+            dry_admissions.reject_elsewhere();
+            Err((refused.rejected_verdict(&rejection), rejection))
         }
     }
 }
 
-/// Logs a delay by the limit, if there was one.
+/// Logs that the limit delayed the request, if it did.
 fn log_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, now: Moment) {
     if verdict.status != LimitStatus::Passed {
         let events = gateway.zone(verdict.limit.zone).events();
@@ -150,8 +154,8 @@ fn log_delay(gateway: &Gateway, verdict: &LimitVerdict, info: &RequestInfo<'_>, 
     }
 }
 
-/// Logs a delay by the request's only limit, and returns its decision as that of all limits.
-fn log_one<'r>(
+/// Logs that the request's only limit delayed it, if it did. Returns its decision as that of all.
+fn log_only_limit<'r>(
     info: &RequestInfo<'_>,
     record: &RequestRecord<'_>,
     decided: DecidedLimit<'r>,
@@ -203,10 +207,10 @@ fn note_forwarder(gateway: &Gateway, zone: usize, info: &RequestInfo<'_>, now: M
     if !zone.settings().key.has_address() {
         return;
     }
-    let Client { address, trusted } = info.client;
+    let Client { address, via_proxy } = info.client;
     let field = gateway.settings().server.forwarded_header;
     let named = || {
-        if trusted {
+        if via_proxy {
             named_by_client(info.fields(), address, field)
         } else {
             info.fields().first(FieldName::XForwardedFor)

@@ -1,4 +1,6 @@
-//! Counts requests whose client disconnected.
+//! Counts requests whose client disconnected: for the zone, the gate or the origin it waited for.
+//!
+//! A *zone* limits the rate of each key. The *gate* limits all requests to an origin.
 
 use config::Route;
 use limit::Moment;
@@ -8,7 +10,7 @@ use crate::http::exchange::gate_progress::GateProgress;
 use crate::http::exchange::limits::LimitOutcome;
 
 impl RequestRecord<'_> {
-    /// Counts a client that disconnected before a response began, by its longest wait.
+    /// Counts a client that disconnected before a response began.
     pub(super) fn count_disconnect(&self, now: Moment) {
         if let Some((zone, _)) = self.limited.waiting() {
             let zone = self.gateway.zone(zone);
@@ -27,7 +29,7 @@ impl RequestRecord<'_> {
             (Some(GateProgress::Waiting(since)), Some(gate)) => {
                 gate.metrics().disconnects.record(now.since(*since));
             }
-            // The request waits for the end of an outage.
+            // The request waits for an origin that cannot be reached: this is not counted.
             (Some(GateProgress::Held(_)), _) => {}
             _ => self.count_disconnect_at_origin(now),
         }

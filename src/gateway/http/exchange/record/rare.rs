@@ -1,4 +1,7 @@
 //! Rare properties of a request, such as its trace, its id, and a new session in a waiting room.
+//!
+//! Also corrects the charges of a request by its response. A *leader* is a request whose answer
+//! other requests, its *followers*, wait for.
 
 use std::time::Duration;
 
@@ -38,7 +41,7 @@ impl<'r> RareProperties<'r> {
     /// A trusted peer may set the id.
     ///
     /// Boxed: most requests have none, and a waiting request must be small.
-    pub(super) fn of_new(
+    pub(super) fn new(
         gateway: &'r Gateway,
         info: &'r RequestInfo<'r>,
         began: Moment,
@@ -46,8 +49,8 @@ impl<'r> RareProperties<'r> {
         let spans = gateway.spans();
         let trace = spans.and_then(|spans| spans.trace(info.fields().named("traceparent")));
         let name = gateway.settings().server.request_id.as_ref();
-        let head = Some(info.head).filter(|_| info.client.trusted);
-        let request_id = name.map(|name| RequestId::of(name, head, began));
+        let head = Some(info.head).filter(|_| info.client.via_proxy);
+        let request_id = name.map(|name| RequestId::find_or_new(name, head, began));
         (trace.is_some() || request_id.is_some()).then(|| {
             Box::new(Self {
                 trace,
@@ -70,7 +73,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Returns the time for which the request followed a leader before it continued alone.
-    pub(in super::super) fn followed(&self) -> Duration {
+    pub(in super::super) fn time_as_follower(&self) -> Duration {
         let rare = self.rare.as_ref();
         rare.map_or(Duration::ZERO, |rare| rare.followed)
     }
@@ -94,18 +97,18 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Returns the time in which the body was received, before the request joined its limits.
-    pub(super) fn receiving(&self) -> Duration {
+    pub(super) fn time_receiving(&self) -> Duration {
         let rare = self.rare.as_ref();
         rare.map_or(Duration::ZERO, |rare| rare.receiving)
     }
 
-    /// Puts the fields of `each`, and the fields of a new session.
+    /// Calls `each` to put the fields of a response, and adds the fields of a new session.
     pub(in super::super) fn put_with_session(&self, put: Put<'_>, each: impl FnOnce(Put<'_>)) {
         match self.rare.as_ref().and_then(|rare| rare.session.as_ref()) {
             None => each(put),
             Some(fields) => {
                 // A cache in front of the gateway must not give the session to others.
-                rewrite::uncached(put, each);
+                rewrite::put_uncached(put, each);
                 fields.put(put);
             }
         }

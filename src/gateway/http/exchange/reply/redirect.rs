@@ -1,4 +1,4 @@
-//! Redirect to HTTPS.
+//! Redirect of a plain request to HTTPS, for a listener that serves nothing else.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU16;
@@ -32,7 +32,7 @@ impl Reply<'_> {
             url.extend(percent_encode(target, CONTROLS));
         }
         Self {
-            more: MoreFields::Location(url.into()),
+            more_fields: MoreFields::Location(url.into()),
             ..Self::of_status(308)
         }
     }

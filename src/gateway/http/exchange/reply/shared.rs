@@ -1,4 +1,6 @@
-//! Response from a shared answer of the origin.
+//! Response from a shared answer of the origin (collapse): the whole answer, a range, or a 304.
+//!
+//! `crate::collapse` keeps the answer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use limit::Moment;
 use super::super::record::RequestRecord;
 use super::super::reply_body::{ReplyBody, SharedBody};
 use super::super::response_fields::{self, MadeBy};
-use super::{Body, Reply, reason};
+use super::{Body, Reply, reason_phrase};
 use crate::collapse::{Preconditions, Presented, SharedAnswer};
 use crate::http::downstream::{ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer, Put, READ_SIZE, put_number, strip_start};
@@ -53,7 +55,7 @@ impl SharedReply {
     /// Returns whether the response gets this field of the origin's answer.
     ///
     /// A 304 gets no fields about the content (RFC 9110, section 15.4.5), a 416 only `Date`.
-    fn has(&self, name: &[u8]) -> bool {
+    fn passes(&self, name: &[u8]) -> bool {
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         let is_of_content = || strip_start(name, b"content-").is_some();
         match self.presented {
@@ -72,23 +74,23 @@ impl SharedReply {
     ) -> ReplyBody {
         let head = &self.answer.head;
         let length = self.answer.body().length();
-        let phrase = || reason(status).unwrap_or_default().as_bytes();
+        let own_phrase = || reason_phrase(status).unwrap_or_default().as_bytes();
         let (phrase, range) = match &self.presented {
             Presented::Whole => (&*head.reason, 0..length),
-            Presented::Part(range) => (phrase(), range.clone()),
-            Presented::NotModified | Presented::Unsatisfiable => (phrase(), 0..0),
+            Presented::Part(range) => (own_phrase(), range.clone()),
+            Presented::NotModified | Presented::Unsatisfiable => (own_phrase(), 0..0),
         };
         let has_body = !matches!(status, 204 | 304);
         let to_head = record.info.head.is_head();
         record.status = status;
-        let announced = range.len() as u64;
+        let body_length = range.len() as u64;
         if !to_head {
-            record.sent(announced);
+            record.add_sent(body_length);
         }
         let record = &*record;
-        let all = |put: Put<'_>| {
+        let own = |put: Put<'_>| {
             for (name, value) in head.fields.iter() {
-                if self.has(name) {
+                if self.passes(name) {
                     put(name, value);
                 }
             }
@@ -104,29 +106,32 @@ impl SharedReply {
                 Presented::Whole | Presented::NotModified => {}
             }
         };
-        let fields = |put: Put<'_>| response_fields::put(record, MadeBy::Origin, put, all);
+        let fields = |put: Put<'_>| response_fields::put_all(record, MadeBy::Origin, put, own);
         client.begin(&Response {
             status,
             reason: phrase,
             length: if to_head || !has_body {
                 BodyLength::None
             } else {
-                BodyLength::Length(announced)
+                BodyLength::Length(body_length)
             },
-            announced_length: has_body.then_some(announced),
+            announced_length: has_body.then_some(body_length),
             date: None,
             upgrade: None,
             fields: &fields,
         });
-        let left = if to_head { 0..0 } else { range };
+        let unsent = if to_head { 0..0 } else { range };
         let body = self.answer.body();
-        if left.len() <= READ_SIZE {
+        if unsent.len() <= READ_SIZE {
             // A short body goes into the same buffer as the head.
             let mut piece = Buffer::for_body();
-            if body.read(left.clone(), |bytes| piece.put(bytes)).is_some() {
+            if body
+                .read(unsent.clone(), |bytes| piece.put(bytes))
+                .is_some()
+            {
                 return ReplyBody::new(piece);
             }
         }
-        ReplyBody::Shared(Box::new(SharedBody::new(body, left)))
+        ReplyBody::Shared(Box::new(SharedBody::new(body, unsent)))
     }
 }

@@ -1,4 +1,7 @@
 //! Saves learned costs, and restores them after a restart.
+//!
+//! The cost of a request is the number of requests that it counts for in its limits. It is learned
+//! from the time that the origin takes (its *work*). `server::state` writes the file.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -50,8 +53,8 @@ impl Gateway {
         for (route, costs) in self.learned_routes_to(origin) {
             let (name, selector) = (route.name(), checksum(route));
             let is_of_route = |it: &&SavedCost| it.selector == selector && it.route == name;
-            for it in saved.iter().filter(is_of_route) {
-                costs.restore(it);
+            for cost in saved.iter().filter(is_of_route) {
+                costs.restore(cost);
             }
         }
     }
@@ -75,7 +78,7 @@ impl RouteCosts {
         let micros = restored.learned().map_or(0, |it| it.micros);
         *work.learner.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(restored));
         work.micros.store(micros, Ordering::Relaxed);
-        self.origin.update();
+        self.origin.update_median();
     }
 }
 

@@ -1,6 +1,8 @@
 //! Decision about a request, and its state on the way to the origin.
 //!
-//! `admit` makes the decision; `handler` acts on it.
+//! `admit` makes the decision; `handler` acts on it. A request passes its *zones* (rate limits by
+//! key), which return admissions, and then the *gate* (limit of its origin), which returns a
+//! permit. A *leader* is a request whose answer other requests, its *followers*, wait for.
 
 use std::pin::Pin;
 
@@ -29,7 +31,7 @@ pub(super) enum Proceed<'a> {
 /// A request that its zones have admitted, before the gate of its origin.
 pub(super) struct BeforeGate<'a> {
     pub(super) to: Destination<'a>,
-    /// Boxed: most origins have no gate.
+    /// The request at the gate; `None` if the origin has no gate. Boxed: most have none.
     pub(super) gate: Option<Box<GateRequest<'a>>>,
     /// Admissions of the zones.
     pub(super) admissions: ZoneAdmissions<'a>,
@@ -38,22 +40,23 @@ pub(super) struct BeforeGate<'a> {
 /// A leader before the gate of its origin.
 pub(super) struct Leading<'a> {
     pub(super) before: BeforeGate<'a>,
+    /// The leader's side towards its followers.
     pub(super) leader: Leader,
 }
 
 /// A request that may go to its origin.
 pub(super) struct Admitted<'r> {
     pub(super) to: Destination<'r>,
-    /// Permit of the gate, boxed, as most origins have no gate; `None` if there is none.
+    /// Permit of the gate; `None` if the origin has no gate. Boxed: most have none.
     pub(super) permit: Option<Box<Permit>>,
-    /// Charges of its zones, if the response may change them.
+    /// Charges of the zones, if the response may change them.
     pub(super) used: UsedAdmissions<'r>,
     /// Permits (`in_flight`) that the request holds in its zones.
     pub(super) in_flight_permits: InFlightPermits<'r>,
 }
 
 impl<'a> Admitted<'a> {
-    /// Uses the admissions of a request.
+    /// Uses the admissions of a request: their charges stay.
     pub(super) fn new(
         to: Destination<'a>,
         permit: Option<Box<Permit>>,
