@@ -64,6 +64,28 @@ pub fn replay(folder: &str, holds: impl Fn(&[u8]) -> Result<(), TestCaseError>) 
     }
 }
 
+/// Defines two tests of a property of bytes: on each input of a folder, and on mutated inputs.
+///
+/// `$any`: name of the second test. `$holds`: function that checks the property.
+#[macro_export]
+macro_rules! property_of_bytes {
+    ($any:ident, $folder:literal, $holds:ident) => {
+        #[test]
+        fn the_corpus_holds() {
+            $crate::replay($folder, $holds);
+        }
+
+        ::proptest::proptest! {
+            #![proptest_config($crate::config())]
+
+            #[test]
+            fn $any(bytes in $crate::bytes($folder)) {
+                $holds(&bytes)?;
+            }
+        }
+    };
+}
+
 /// Checks a property on each input of a folder, for parsers of text.
 pub fn replay_text(folder: &str, holds: impl Fn(&str) -> Result<(), TestCaseError>) {
     replay(folder, |bytes| holds(&String::from_utf8_lossy(bytes)));

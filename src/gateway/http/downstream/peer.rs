@@ -80,3 +80,15 @@ impl Peer {
         if self.is_encrypted { "https" } else { "http" }
     }
 }
+
+#[cfg(test)]
+impl Peer {
+    /// Creates a peer with this address and port, such as `192.0.2.1:80`.
+    pub(crate) fn at(address: &str) -> Self {
+        let address: std::net::SocketAddr = address.parse().unwrap();
+        Self {
+            address: Some((address.ip(), address.port())),
+            ..Self::default()
+        }
+    }
+}

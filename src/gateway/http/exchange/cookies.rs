@@ -170,29 +170,29 @@ mod tests {
 
     #[test]
     fn a_cookie_is_read_as_programs_read_it() {
-        for (line, expected) in [
-            ("session=abc", "abc"),
-            ("a=b;session=abc", "abc"),
-            ("a=b;   SESSION   =   abc ;c", "abc"),
-            ("session; session=x", "x"),
-            ("xsession=1; session=2", "2"),
-            ("session_id=1; session=2", "2"),
-            ("session\t=\t1\t; session=2", "1"),
-            ("session=1; session=2", "1"),
-            ("session=; session=2", ""),
-            ("session=a%62c", "abc"),
-            ("session=a+b", "a+b"),
-            ("session=\"abc\"", "abc"),
-            ("session=\"a\\142c\"", "abc"),
-            ("session=\"a\\\"%62\" x", "a\"b"),
-            ("session=\"abc", "\"abc"),
-            ("session=abc x=1", "abc"),
-            ("session[a]=1", "1"),
-            ("a=1,session=2", "-"),
-            ("%73ession=1", "-"),
+        // `-`: there is no such cookie.
+        for (expected, lines) in [
+            (
+                "abc",
+                "session=abc|a=b;session=abc|a=b;   SESSION   =   abc ;c|session=a%62c|\
+                 session=\"abc\"|session=\"a\\142c\"|session=abc x=1",
+            ),
+            ("x", "session; session=x"),
+            (
+                "1",
+                "session\t=\t1\t; session=2|session=1; session=2|session[a]=1",
+            ),
+            ("2", "xsession=1; session=2|session_id=1; session=2"),
+            ("", "session=; session=2"),
+            ("a+b", "session=a+b"),
+            ("a\"b", "session=\"a\\\"%62\" x"),
+            ("\"abc", "session=\"abc"),
+            ("-", "a=1,session=2|%73ession=1"),
         ] {
-            let found = read(line, "session");
-            assert_eq!(found.as_deref().unwrap_or("-"), expected, "{line}");
+            for line in lines.split('|') {
+                let found = read(line, "session");
+                assert_eq!(found.as_deref().unwrap_or("-"), expected, "{line}");
+            }
         }
         for line in ["my.key=1", "my key=1", "my[key=1"] {
             assert_eq!(read(line, "my_key").as_deref(), Some("1"), "{line}");
@@ -202,40 +202,34 @@ mod tests {
     #[test]
     fn a_cookie_inside_another_one_is_found() {
         let is_inside = |line: &str| is_inside_another([line.as_bytes()].into_iter(), "session");
-        let cases = "x=1,session=2|x=1 session=2|session=1 session=2|x=1\tSession =2|\
+        let inside = "x=1,session=2|x=1 session=2|session=1 session=2|x=1\tSession =2|\
             a=b; x=1, session=2";
-        for line in cases.split('|') {
-            assert!(is_inside(line), "{line}");
-        }
-        let cases = "session=1| session=1; \tsession=2|x=1,session;=2|x=1,xsession=2|x=1,2 3";
-        for line in cases.split('|') {
-            assert!(!is_inside(line), "{line}");
+        let others = "session=1| session=1; \tsession=2|x=1,session;=2|x=1,xsession=2|x=1,2 3";
+        for (lines, expected) in [(inside, true), (others, false)] {
+            for line in lines.split('|') {
+                assert_eq!(is_inside(line), expected, "{line}");
+            }
         }
     }
 
     #[test]
     fn only_the_first_cookie_of_a_name_passes() {
         let names = ["session".to_owned(), "user".to_owned()];
+        // Lines are separated by `|`.
         for (lines, expected) in [
-            (&["a=1; session=2; b=3"][..], &["a=1; session=2; b=3"][..]),
-            (&["session=1; session=2"], &["session=1"]),
-            (
-                &["session=1;user=2; SESSION=3; b=4"],
-                &["session=1;user=2; b=4"],
-            ),
-            (
-                &["session=1", "session=2", "user=1; user=2"],
-                &["session=1", "", "user=1"],
-            ),
-            (&["b=1; b=2"], &["b=1; b=2"]),
+            ("a=1; session=2; b=3", "a=1; session=2; b=3"),
+            ("session=1; session=2", "session=1"),
+            ("session=1;user=2; SESSION=3; b=4", "session=1;user=2; b=4"),
+            ("session=1|session=2|user=1; user=2", "session=1||user=1"),
+            ("b=1; b=2", "b=1; b=2"),
         ] {
             let mut repeated = Repeated::new([&names[..1], &names]);
-            let passing = lines.iter().map(|line| {
+            let passing = lines.split('|').map(|line| {
                 let parts = repeated.without_repeated(line.as_bytes());
-                let bytes = parts.map_or(line.as_bytes().to_vec(), |parts| parts.concat());
-                String::from_utf8(bytes).unwrap()
+                parts.map_or(line.as_bytes().to_vec(), |parts| parts.concat())
             });
-            assert_eq!(passing.collect::<Vec<_>>(), expected, "{lines:?}");
+            let passing: Vec<_> = passing.collect();
+            assert_eq!(passing.join(&b'|'), expected.as_bytes(), "{lines}");
         }
     }
 }

@@ -222,17 +222,13 @@ mod tests {
     use super::*;
     use crate::http::downstream::{ConnectionContext, Peer};
     use crate::http::message::RequestHead;
-    use crate::http::message::test_heads::{self, peer_address};
+    use crate::http::message::test_heads;
 
-    fn key_of(template: &str, more: &str, (head, peer): (RequestHead, &str)) -> Option<String> {
-        let settings = crate::test_settings::with(&format!(
-            "[zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}"
-        ));
-        let peer = Peer {
-            address: Some(peer_address(peer)),
-            ..Peer::default()
-        };
-        let context = ConnectionContext::new(peer, None);
+    /// Returns the key of a request by a template, in a zone with these other fields.
+    fn key_of(template: &str, zone: &str, (head, peer): (RequestHead, &str)) -> Option<String> {
+        let zone = format!("[zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{zone}");
+        let settings = crate::test_settings::with(&zone);
+        let context = ConnectionContext::new(Peer::at(peer), None);
         let info = RequestInfo::new(&head, &context, &settings.server);
         let key = for_zone(&settings.zones[0], &info, &settings.routes[0]).ok();
         key.map(|key| String::from_utf8(key.to_vec()).unwrap())
@@ -245,33 +241,22 @@ mod tests {
         ("cookie", b"a=b; session=abc; session=def"),
     ];
 
-    fn of(fields: &[(&str, &[u8])]) -> (RequestHead, &'static str) {
-        let line = "GET /A%20b/../c?x=1&Token=two&token=three HTTP/1.1";
-        (test_heads::head(line, fields), "192.0.2.7:1234")
-    }
-
     fn request() -> (RequestHead, &'static str) {
-        of(&FIELDS)
+        with("x-other", b"")
     }
 
-    /// Returns the same request with another value of this field.
+    /// Returns a request with this value of a field, and the address of its client.
     fn with(name: &str, value: &[u8]) -> (RequestHead, &'static str) {
         let mut fields = FIELDS.to_vec();
         fields.retain(|(other, _)| *other != name);
         fields.push((name, value));
-        of(&fields)
+        let line = "GET /A%20b/../c?x=1&Token=two&token=three HTTP/1.1";
+        (test_heads::head(line, &fields), "192.0.2.7:1234")
     }
 
     #[test]
     fn an_address_is_written_as_the_standard_library_does() {
-        let addresses = [
-            "0.0.0.0",
-            "9.10.99.100",
-            "255.255.255.255",
-            "::",
-            "::ffff:1.2.3.4",
-        ];
-        for text in addresses {
+        for text in "0.0.0.0|9.10.99.100|255.255.255.255|::|::ffff:1.2.3.4".split('|') {
             let mut key = b"a".to_vec();
             write_address(&mut key, text.parse().unwrap());
             assert_eq!(String::from_utf8(key).unwrap(), format!("a{text}"));
@@ -302,13 +287,9 @@ mod tests {
 
     #[test]
     fn a_host_of_any_bytes_is_a_host_and_a_dot_at_its_end_is_none() {
-        for (host, expected) in [
-            (&b"a.example."[..], "a.example"),
-            (b"\xff.example", "\\xff.example"),
-        ] {
-            let request = with("host", host);
-            assert_eq!(key_of("$host", "", request).as_deref(), Some(expected));
-        }
+        let host = |value: &[u8]| key_of("$host", "", with("host", value));
+        assert_eq!(host(b"a.example.").as_deref(), Some("a.example"));
+        assert_eq!(host(b"\xff.example").as_deref(), Some("\\xff.example"));
     }
 
     #[test]
@@ -316,32 +297,29 @@ mod tests {
         for template in "$http_none|$cookie_none|$arg_none|$http_none$arg_none".split('|') {
             assert_eq!(key_of(template, "", request()), None, "{template}");
         }
-        let long = |length| with("x-long", "k".repeat(length).as_bytes());
-        let found = key_of("$http_x_long", "", long(65_535)).map(|key| key.len());
-        assert_eq!(found, Some(65_535));
-        let found = key_of("$http_x_long", "", long(65_536));
-        assert_eq!(found, key_of("$http_x_long", "", long(65_535)),);
+        for length in [65_535, 65_536] {
+            let request = with("x-long", "k".repeat(length).as_bytes());
+            let found = key_of("$http_x_long", "", request);
+            assert_eq!(found, Some("k".repeat(65_535)));
+        }
     }
 
     #[test]
     fn addresses_of_ipv6_are_cut_to_their_prefix() {
+        let exact = "ipv6_prefix = 128";
         let cases = [
             ("", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-            ("128", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2:3:4:5:6"),
-            ("48", "2001:db8:1:2:3:4:5:6", "2001:db8:1::"),
-            ("0", "2001:db8:1:2:3:4:5:6", "::"),
+            (exact, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2:3:4:5:6"),
+            ("ipv6_prefix = 48", "2001:db8:1:2:3:4:5:6", "2001:db8:1::"),
+            ("ipv6_prefix = 0", "2001:db8:1:2:3:4:5:6", "::"),
             ("", "::ffff:192.0.2.9", "192.0.2.9"),
             ("", "64:ff9b::192.0.2.9", "192.0.2.9"),
-            ("128", "64:ff9b::1:192.0.2.9", "64:ff9b::1:c000:209"),
+            (exact, "64:ff9b::1:192.0.2.9", "64:ff9b::1:c000:209"),
         ];
-        for (prefix, peer, expected) in cases {
-            let more = match prefix {
-                "" => String::new(),
-                _ => format!("ipv6_prefix = {prefix}"),
-            };
+        for (zone, peer, expected) in cases {
             let request = (request().0, &*format!("[{peer}]:9"));
-            let found = key_of("$remote_addr", &more, request);
-            assert_eq!(found.as_deref(), Some(expected), "{prefix} {peer}");
+            let found = key_of("$remote_addr", zone, request);
+            assert_eq!(found.as_deref(), Some(expected), "{zone} {peer}");
         }
     }
 

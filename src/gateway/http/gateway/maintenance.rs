@@ -178,8 +178,7 @@ mod tests {
         assert_eq!(all.set(route("/a"), until(5)), None);
         assert_eq!(ends(&all, &mut routes), [None, Some(at(5)), None]);
         assert_eq!(all.set(MaintenanceTarget::AllRoutes, until(9)), None);
-        let both = [Some(at(9)), Some(at(9)), None];
-        assert_eq!(ends(&all, &mut routes), both);
+        assert_eq!(ends(&all, &mut routes), [Some(at(9)), Some(at(9)), None]);
         assert_eq!(all.set(route("/a"), until(20)), Some(until(5)));
         assert_eq!(ends(&all, &mut routes), [Some(at(9)), Some(at(20)), None]);
 

@@ -170,14 +170,6 @@ mod tests {
         memory
     }
 
-    fn content(queue: &mut BodyQueue) -> Vec<u8> {
-        let mut all = Vec::new();
-        while let Some(piece) = queue.pop() {
-            all.extend_from_slice(piece.filled());
-        }
-        all
-    }
-
     #[test]
     fn small_pieces_come_out_in_order_and_fill_blocks() {
         let memory = memory(4);
@@ -190,7 +182,9 @@ mod tests {
         }
         // One block is partly filled, and one is reserved for the next piece.
         assert_eq!(memory.held(), 2 * BLOCK);
-        assert_eq!(content(&mut queue), expected);
+        let pieces = std::iter::from_fn(|| queue.pop());
+        let content: Vec<_> = pieces.flat_map(|piece| piece.filled().to_vec()).collect();
+        assert_eq!(content, expected);
         assert_eq!(memory.held(), 0);
     }
 

@@ -20,6 +20,8 @@ pub mod response;
 pub mod sender;
 #[cfg(test)]
 pub(crate) mod test_heads;
+#[cfg(test)]
+mod test_writer;
 pub mod trailers;
 pub mod version;
 

@@ -1,6 +1,4 @@
-//! Builders of request heads and peers for unit tests.
-
-use std::net::{IpAddr, SocketAddr};
+//! Builders of heads for unit tests.
 
 use super::RequestHead;
 
@@ -11,8 +9,7 @@ pub(crate) fn head(line: &str, fields: &[(&str, &[u8])]) -> RequestHead {
         bytes.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
     }
     bytes.extend(b"\r\n");
-    let parsed = RequestHead::parse(&bytes);
-    let (head, end) = parsed.unwrap().unwrap();
+    let (head, end) = RequestHead::parse(&bytes).unwrap().unwrap();
     assert_eq!(end, bytes.len());
     head
 }
@@ -22,8 +19,7 @@ pub(crate) fn request(fields: &[(&str, &[u8])]) -> RequestHead {
     head("GET / HTTP/1.1", fields)
 }
 
-/// Parses the address of a client, such as `192.0.2.1:80`.
-pub(crate) fn peer_address(text: &str) -> (IpAddr, u16) {
-    let address: SocketAddr = text.parse().expect("an address and a port");
-    (address.ip(), address.port())
+/// Builds a head from its lines, which end in `\n` here and in CR LF in the head.
+pub(crate) fn bytes(lines: &str) -> Vec<u8> {
+    format!("{}\r\n\r\n", lines.replace('\n', "\r\n")).into_bytes()
 }

@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use http::HeaderValue;
 use proptest::prelude::*;
-use testing::{bytes, config, corpus};
+use testing::{bytes, config, replay};
 
 use super::*;
-use crate::http::message::test_heads::{peer_address, request};
+use crate::http::message::test_heads::request;
 
 const PROXY: &str = "10.0.0.1:9";
 const STRANGER: &str = "192.0.2.1:9";
@@ -20,55 +20,39 @@ fn server(field: ForwardedHeader) -> Server {
     }
 }
 
-/// Returns the client if `peer` sends these lines of the field.
-///
-/// Lines that are not valid field values are skipped.
+/// Returns whether a line is a valid field value.
+fn is_valid(line: &[u8]) -> bool {
+    HeaderValue::from_bytes(line).is_ok()
+}
+
+/// Returns the client if `peer` sends these lines of the field. Invalid lines are skipped.
 fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     let name = match server.forwarded_header {
         ForwardedHeader::XForwardedFor => "x-forwarded-for",
         ForwardedHeader::Forwarded => "forwarded",
     };
-    let lines: Vec<_> = lines
-        .iter()
-        .filter(|line| HeaderValue::from_bytes(line).is_ok())
-        .map(|line| (name, &line[..]))
-        .collect();
-    let head = request(&lines);
-    let peer = Peer {
-        address: Some(peer_address(peer)),
-        ..Peer::default()
-    };
-    Client::of(head.fields(), &peer, server)
+    let valid = lines.iter().filter(|line| is_valid(line));
+    let fields: Vec<_> = valid.map(|line| (name, &line[..])).collect();
+    Client::of(request(&fields).fields(), &Peer::at(peer), server)
 }
 
 /// Returns the address that a line of `X-Forwarded-For` names. A simple second implementation.
 fn naive(line: &[u8]) -> Option<IpAddr> {
     let mut named = None;
-    let line = line.trim_ascii();
-    for element in line.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-        if element.is_empty() {
-            continue;
-        }
+    let elements = line.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    for element in elements.filter(|element| !element.is_empty()) {
         let text = str::from_utf8(element).ok()?;
         let alone = text.parse::<IpAddr>().ok();
         let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
         let with_port = || {
-            let (before, port) = text.rsplit_once(':').filter(|(_, port)| !port.is_empty())?;
-            let _ = port;
-            match before.parse::<IpAddr>() {
-                Ok(IpAddr::V4(address)) => Some(IpAddr::V4(address)),
-                _ => None,
-            }
-        };
-        let bracketed_with_port = || {
-            let (before, port) = text.strip_prefix('[')?.split_once("]:")?;
+            let (before, port) = match text.strip_prefix('[') {
+                Some(bracketed) => bracketed.split_once("]:")?,
+                // Without brackets, only an IPv4 address can have a port.
+                None => text.rsplit_once(':').filter(|(ip, _)| !ip.contains(':'))?,
+            };
             before.parse().ok().filter(|_| !port.is_empty())
         };
-        let address = alone
-            .or_else(bracketed)
-            .or_else(with_port)
-            .or_else(bracketed_with_port)?;
-        let address = IpAddr::to_canonical(&address);
+        let address = alone.or_else(bracketed).or_else(with_port)?.to_canonical();
         let trusted = match address {
             IpAddr::V4(v4) => v4.octets()[0] == 10,
             IpAddr::V6(v6) => v6.octets()[0] == 0xfd,
@@ -89,22 +73,20 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
         prop_assert_eq!(own.address, "192.0.2.1".parse().ok());
         prop_assert!(!own.via_proxy);
         let forwarded = client(&server, PROXY, &lines);
-        prop_assert!(forwarded.via_proxy && forwarded.address.is_some());
-        prop_assert_eq!(
-            forwarded.address,
-            forwarded.address.map(|address| address.to_canonical())
-        );
-        let split = line.iter().position(|byte| *byte == b',');
-        if let Some(comma) = split.filter(|_| field == ForwardedHeader::XForwardedFor) {
+        prop_assert!(forwarded.via_proxy);
+        let address = forwarded.address.expect("an address");
+        prop_assert_eq!(address, address.to_canonical());
+        if field == ForwardedHeader::Forwarded {
+            continue;
+        }
+        // A comma separates elements as the end of a line does.
+        if let Some(comma) = line.iter().position(|byte| *byte == b',') {
             let lines = [line[..comma].to_vec(), line[comma + 1..].to_vec()];
-            if lines
-                .iter()
-                .all(|line| HeaderValue::from_bytes(line).is_ok())
-            {
+            if lines.iter().all(|line| is_valid(line)) {
                 prop_assert_eq!(client(&server, PROXY, &lines), forwarded);
             }
         }
-        if field == ForwardedHeader::XForwardedFor && HeaderValue::from_bytes(line).is_ok() {
+        if is_valid(line) {
             let expected = naive(line).or("10.0.0.1".parse().ok());
             prop_assert_eq!(forwarded.address, expected);
         }
@@ -114,11 +96,8 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
 
 #[test]
 fn the_corpus_holds() {
-    for folder in ["x-forwarded-for", "forwarded"] {
-        for (name, line) in corpus(folder) {
-            holds(&line).unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));
-        }
-    }
+    replay("x-forwarded-for", holds);
+    replay("forwarded", holds);
 }
 
 #[test]
@@ -129,26 +108,25 @@ fn a_proxy_with_a_mapped_address_is_trusted() {
 }
 
 #[test]
-fn the_claim_of_a_client_is_to_its_left() {
-    let named = |field, name: &str, line: &str| {
-        let head = request(&[(name, line.as_bytes())]);
-        let client = "203.0.113.7".parse().ok();
-        let named = named_by_client(head.fields(), client, field)?;
-        Some(String::from_utf8_lossy(named).into_owned())
-    };
+fn an_element_that_the_client_may_have_written_is_to_the_left_of_its_address() {
+    let forwarded = "for=192.0.2.1, for=\"203.0.113.7:80\"";
     for (line, expected) in [
         ("192.0.2.1, 203.0.113.7", Some("192.0.2.1")),
         ("x, 192.0.2.1,, 203.0.113.7, 10.0.0.1", Some("192.0.2.1")),
         ("203.0.113.7", None),
         ("192.0.2.1", None),
         ("", None),
+        (forwarded, Some("for=192.0.2.1")),
     ] {
-        let found = named(ForwardedHeader::XForwardedFor, "x-forwarded-for", line);
-        assert_eq!(found.as_deref(), expected, "{line}");
+        let (field, name) = if line == forwarded {
+            (ForwardedHeader::Forwarded, "forwarded")
+        } else {
+            (ForwardedHeader::XForwardedFor, "x-forwarded-for")
+        };
+        let head = request(&[(name, line.as_bytes())]);
+        let named = named_by_client(head.fields(), "203.0.113.7".parse().ok(), field);
+        assert_eq!(named, expected.map(str::as_bytes), "{line}");
     }
-    let line = "for=192.0.2.1, for=\"203.0.113.7:80\"";
-    let found = named(ForwardedHeader::Forwarded, "forwarded", line);
-    assert_eq!(found.as_deref(), Some("for=192.0.2.1"));
 }
 
 #[test]
@@ -177,24 +155,17 @@ fn the_field_of_rfc_7239_is_read_as_it_says() {
         }
     }
     let head = request(&[("x-forwarded-for", b"198.51.100.1")]);
-    let peer = Peer {
-        address: Some(peer_address(PROXY)),
-        ..Peer::default()
-    };
-    let ignored = Client::of(head.fields(), &peer, &server);
+    let ignored = Client::of(head.fields(), &Peer::at(PROXY), &server);
     assert_eq!(ignored.address, "10.0.0.1".parse().ok());
 }
 
+/// Generates an address of a trusted proxy, or of a client.
 fn address(trusted: bool) -> impl Strategy<Value = IpAddr> {
-    let v4 = any::<u32>().prop_map(move |bits| {
-        let first = if trusted { 10 } else { 203 };
-        IpAddr::V4(Ipv4Addr::from_bits(bits >> 8 | first << 24))
-    });
-    let v6 = any::<u128>().prop_map(move |bits| {
-        let first = if trusted { 0xfd } else { 0x20 };
-        IpAddr::V6(Ipv6Addr::from_bits(bits >> 8 | first << 120))
-    });
-    prop_oneof![v4, v6]
+    // First byte of an IPv4 address, and of an IPv6 address.
+    let (octet, byte) = if trusted { (10, 0xfd) } else { (203, 0x20) };
+    let v4 = move |bits: u32| IpAddr::V4(Ipv4Addr::from_bits(bits >> 8 | octet << 24));
+    let v6 = move |bits: u128| IpAddr::V6(Ipv6Addr::from_bits(bits >> 8 | byte << 120));
+    prop_oneof![any::<u32>().prop_map(v4), any::<u128>().prop_map(v6)]
 }
 
 /// Generates an element of the field as a proxy writes it, and its address.
@@ -209,15 +180,13 @@ fn element(field: ForwardedHeader, trusted: bool) -> impl Strategy<Value = (IpAd
     ]);
     (address(trusted), 0..3u8, around, any::<bool>()).prop_map(
         move |(address, form, around, mapped)| {
-            let (bare, with_port) = match address {
-                IpAddr::V4(v4) if mapped => (
-                    format!("[{}]", v4.to_ipv6_mapped()),
-                    format!("[{}]:1", v4.to_ipv6_mapped()),
-                ),
-                IpAddr::V4(v4) => (v4.to_string(), format!("{v4}:4711")),
-                IpAddr::V6(v6) => (format!("[{v6}]"), format!("[{v6}]:80")),
+            let bare = match address {
+                IpAddr::V4(v4) if mapped => format!("[{}]", v4.to_ipv6_mapped()),
+                IpAddr::V4(v4) => v4.to_string(),
+                IpAddr::V6(v6) => format!("[{v6}]"),
             };
-            let node = if form == 0 { with_port } else { bare };
+            let port = if form == 0 { ":4711" } else { "" };
+            let node = format!("{bare}{port}");
             let text = match field {
                 ForwardedHeader::XForwardedFor if form == 2 => address.to_string(),
                 ForwardedHeader::XForwardedFor => node,
@@ -233,39 +202,35 @@ fn element(field: ForwardedHeader, trusted: bool) -> impl Strategy<Value = (IpAd
 
 /// Generates an element with which a client claims another address.
 fn lie(folder: &'static str) -> impl Strategy<Value = Vec<u8>> {
-    let quoting = prop::collection::vec(
-        prop::sample::select(vec!["\"", "\\", ",", ";", "for=6.6.6.6", "=", " ", "y="]),
-        0..8,
-    );
-    let lie = prop_oneof![
-        quoting.prop_map(|pieces| pieces.concat().into_bytes()),
-        bytes(folder)
-    ];
-    lie.prop_filter("no field value", |lie| HeaderValue::from_bytes(lie).is_ok())
+    let token = prop::sample::select(vec!["\"", "\\", ",", ";", "for=6.6.6.6", "=", " ", "y="]);
+    let tokens = prop::collection::vec(token, 0..8);
+    let quoting = tokens.prop_map(|tokens| tokens.concat().into_bytes());
+    let lie = prop_oneof![quoting, bytes(folder)];
+    lie.prop_filter("no field value", |lie| is_valid(lie))
 }
 
+/// Generates the address of a client, and the lines of a field with it and a lie of the client.
+///
+/// The elements of the client and of trusted proxies follow the lie, on its line or on new ones.
 fn forwarded(
     field: ForwardedHeader,
     folder: &'static str,
 ) -> impl Strategy<Value = (IpAddr, Vec<Vec<u8>>)> {
+    let client = (element(field, false), any::<bool>());
     let hops = prop::collection::vec((element(field, true), any::<bool>()), 0..3);
-    (lie(folder), any::<bool>(), element(field, false), hops).prop_map(
-        |(lie, same_line, (client, element), hops)| {
-            let mut lines = vec![lie];
-            for ((_, element), same_line) in
-                std::iter::once(((client, element), same_line)).chain(hops)
-            {
-                if same_line {
-                    let line = lines.last_mut().unwrap();
-                    line.extend_from_slice(b", ");
-                    line.extend_from_slice(element.as_bytes());
-                } else {
-                    lines.push(element.into_bytes());
-                }
+    (lie(folder), client, hops).prop_map(|(lie, client, hops)| {
+        let address = client.0.0;
+        let mut lines = vec![lie];
+        for ((_, element), is_on_same_line) in [client].into_iter().chain(hops) {
+            if is_on_same_line {
+                let line = lines.last_mut().unwrap();
+                line.extend_from_slice(format!(", {element}").as_bytes());
+            } else {
+                lines.push(element.into_bytes());
             }
-            (client, lines)
-        },
-    )
+        }
+        (address, lines)
+    })
 }
 
 proptest! {
@@ -279,14 +244,13 @@ proptest! {
     }
 
     #[test]
-    fn a_lie_left_of_the_client_changes_nothing((expected, lines) in forwarded(ForwardedHeader::XForwardedFor, "x-forwarded-for")) {
-        let found = client(&server(ForwardedHeader::XForwardedFor), PROXY, &lines);
-        prop_assert_eq!(found.address, Some(expected));
-    }
-
-    #[test]
-    fn a_quoted_lie_left_of_the_client_changes_nothing((expected, lines) in forwarded(ForwardedHeader::Forwarded, "forwarded")) {
-        let found = client(&server(ForwardedHeader::Forwarded), PROXY, &lines);
-        prop_assert_eq!(found.address, Some(expected), "{:?}", lines.iter().map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>());
+    fn a_lie_left_of_the_client_changes_nothing(
+        plain in forwarded(ForwardedHeader::XForwardedFor, "x-forwarded-for"),
+        quoted in forwarded(ForwardedHeader::Forwarded, "forwarded"),
+    ) {
+        for (field, (expected, lines)) in [(ForwardedHeader::XForwardedFor, plain), (ForwardedHeader::Forwarded, quoted)] {
+            let found = client(&server(field), PROXY, &lines);
+            prop_assert_eq!(found.address, Some(expected), "{:?}", lines.join(&b'|').escape_ascii().to_string());
+        }
     }
 }

@@ -120,18 +120,16 @@ impl SharedReply {
             upgrade: None,
             fields: &fields,
         });
-        let unsent = if to_head { 0..0 } else { range };
+        // Range of the answer whose bytes are sent.
+        let part = if to_head { 0..0 } else { range };
         let body = self.answer.body();
-        if unsent.len() <= READ_SIZE {
+        if part.len() <= READ_SIZE {
             // A short body goes into the same buffer as the head.
             let mut piece = Buffer::for_body();
-            if body
-                .read(unsent.clone(), |bytes| piece.put(bytes))
-                .is_some()
-            {
+            if body.read(part.clone(), |bytes| piece.put(bytes)).is_some() {
                 return ReplyBody::new(piece);
             }
         }
-        ReplyBody::Shared(Box::new(SharedBody::new(body, unsent)))
+        ReplyBody::Shared(Box::new(SharedBody::new(body, part)))
     }
 }

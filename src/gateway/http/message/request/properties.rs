@@ -1,7 +1,7 @@
 //! Property tests of the request parser with any bytes.
 
 use proptest::prelude::*;
-use testing::{bytes, config, replay};
+use testing::config;
 
 use super::super::framing::{empty_lines, end_of_head};
 use super::*;
@@ -18,10 +18,7 @@ struct Naive {
 
 /// Parses `head`, each byte as one character. All rejections are the same error.
 fn naive(head: &[u8]) -> Result<Naive, ()> {
-    let text = head
-        .iter()
-        .map(|byte| char::from(*byte))
-        .collect::<String>();
+    let text: String = head.iter().map(|byte| char::from(*byte)).collect();
     let mut lines = text.split_inclusive('\n');
     let mut line = || match lines.next() {
         Some(line) if line.ends_with('\n') => line.strip_suffix("\r\n").ok_or(()).map(Some),
@@ -85,9 +82,8 @@ fn is_target(method: &str, target: &str) -> bool {
 
 fn naive_length(fields: &[(String, String)], is_old: bool) -> Result<Option<u64>, ()> {
     let all = |expected: &str| {
-        let named = fields
-            .iter()
-            .filter(|(name, _)| name.eq_ignore_ascii_case(expected));
+        let is_named = |(name, _): &&(String, _)| name.eq_ignore_ascii_case(expected);
+        let named = fields.iter().filter(is_named);
         named.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
     };
     let mut lengths = all("content-length");
@@ -106,12 +102,11 @@ fn naive_length(fields: &[(String, String)], is_old: bool) -> Result<Option<u64>
 fn summary(head: &RequestHead) -> Naive {
     let text = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
     let fields = head.fields().iter();
+    let fields = fields.map(|(_, name, value)| (text(name), text(value)));
     Naive {
         method: text(head.method()),
         target: text(head.target()),
-        fields: fields
-            .map(|(_, name, value)| (text(name), text(value)))
-            .collect(),
+        fields: fields.collect(),
         length: head.length().exact(),
     }
 }
@@ -121,10 +116,8 @@ fn head_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     for searched in 0..end.unwrap_or(bytes.len()).min(300) {
         prop_assert_eq!(end_of_head(bytes, searched), end, "{}", searched);
     }
-    let empty = empty_lines(bytes);
-    prop_assert!(
-        bytes[..empty].chunks(2).all(|two| two == b"\r\n") && !bytes[empty..].starts_with(b"\r\n")
-    );
+    let (empty, rest) = bytes.split_at(empty_lines(bytes));
+    prop_assert!(empty.chunks(2).all(|two| two == b"\r\n") && !rest.starts_with(b"\r\n"));
     let Some(head) = end.map(|end| &bytes[..end]) else {
         prop_assert!(!matches!(RequestHead::parse(bytes), Ok(Some(_))));
         return Ok(());
@@ -135,13 +128,10 @@ fn head_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         let (head, end) = parsed.as_ref().expect("a head with its end is whole");
         (summary(head), *end)
     });
-    prop_assert_eq!(
-        read,
-        naive(head).map(|summary| (summary, head.len())),
-        "{}",
-        shown
-    );
+    let expected = naive(head).map(|summary| (summary, head.len()));
+    prop_assert_eq!(read, expected, "{}", shown);
     if let Ok(Some((parsed, _))) = &parsed {
+        // Each line feed has a carriage return before it.
         let bare = |at: usize| head[at] == b'\n' && (at == 0 || head[at - 1] != b'\r');
         prop_assert!(!(0..head.len()).any(bare));
         // Bytes after the head do not change its result.
@@ -149,25 +139,21 @@ fn head_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         let (again, end) = RequestHead::parse(&longer).unwrap().unwrap();
         prop_assert_eq!((summary(&again), end), (summary(parsed), head.len()));
         // An incomplete head is not an error.
-        for come in (0..head.len()).step_by(1 + head.len() / 100) {
-            prop_assert!(matches!(RequestHead::parse(&head[..come]), Ok(None)));
+        for end in (0..head.len()).step_by(1 + head.len() / 100) {
+            prop_assert!(matches!(RequestHead::parse(&head[..end]), Ok(None)));
         }
     }
     Ok(())
 }
 
-#[test]
-fn the_corpus_holds() {
-    replay("heads", head_holds);
-}
+testing::property_of_bytes!(
+    any_head_is_read_as_a_naive_reader_reads_it,
+    "heads",
+    head_holds
+);
 
 proptest! {
     #![proptest_config(config())]
-
-    #[test]
-    fn any_head_is_read_as_a_naive_reader_reads_it(bytes in bytes("heads")) {
-        head_holds(&bytes)?;
-    }
 
     #[test]
     fn a_head_with_framing_fields_is_read_as_a_naive_reader_reads_it(

@@ -6,95 +6,35 @@ use proptest::prelude::*;
 use testing::config;
 
 use super::*;
+use crate::http::message::test_writer::Writer;
 use crate::http::message::{BodyDecoder, READ_SIZE};
 
-/// Writer that accepts as many bytes per call as `sizes` lists, in turn. Zero: not ready, once.
-struct Writer {
-    sizes: Vec<usize>,
-    writes: Vec<Vec<u8>>,
-    calls: usize,
-    flushed: bool,
-}
-
-impl Writer {
-    fn new(sizes: Vec<usize>) -> Self {
-        Self {
-            sizes,
-            writes: Vec::new(),
-            calls: 0,
-            flushed: true,
-        }
-    }
-
-    fn taken(&self) -> Vec<u8> {
-        self.writes.concat()
-    }
-}
-
-impl AsyncWrite for Writer {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let size = this.sizes[this.calls % this.sizes.len()];
-        this.calls += 1;
-        if size == 0 {
-            return Poll::Pending;
-        }
-        let count = size.min(bytes.len());
-        this.writes.push(bytes[..count].to_vec());
-        this.flushed = false;
-        Poll::Ready(Ok(count))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_mut().flushed = true;
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
+/// Creates a sender that begins a message with this head, and a body of this length.
+fn sender_of(head: &[u8], length: BodyLength) -> Sender {
+    let mut sender = Sender::default();
+    sender.head().put(head);
+    sender.begin_body(length);
+    sender
 }
 
 /// Sends one piece. Repeats the call while the writer is not ready.
-fn send(sender: &mut Sender, to: &mut Writer, piece: &mut Buffer, then: Then<'_>) {
+fn send(sender: &mut Sender, to: &mut Writer, data: &[u8], then: Then<'_>) {
     let mut cx = Context::from_waker(Waker::noop());
+    let mut piece = Buffer::for_body();
+    piece.put(data);
     for _ in 0..1000 {
-        if sender.poll_send(&mut cx, to, piece, then).is_ready() {
-            assert!(piece.is_empty() && to.flushed && sender.out.is_none());
+        if sender.poll_send(&mut cx, to, &mut piece, then).is_ready() {
+            assert!(piece.is_empty() && to.is_flushed && sender.out.is_none());
             return;
         }
     }
-    panic!("it is never sent");
+    panic!("the piece is never sent");
 }
 
-fn piece_of(data: &[u8]) -> Buffer {
-    let mut piece = Buffer::take();
-    piece.clear_for_body();
-    piece.put(data);
-    piece
-}
-
-/// Sends a message whose body has these pieces.
-fn send_message(
-    sender: &mut Sender,
-    to: &mut Writer,
-    (head, length, pieces): (&[u8], BodyLength, &[Vec<u8>]),
-    trailers: Option<&Trailers>,
-) {
-    sender.head().put(head);
-    sender.begin_body(length);
-    for (index, data) in pieces.iter().enumerate() {
-        let then = if index + 1 == pieces.len() {
-            Then::End(trailers)
-        } else {
-            Then::More
-        };
-        send(sender, to, &mut piece_of(data), then);
-    }
+/// Flushes once. Returns whether all bytes were written.
+fn flush(sender: &mut Sender, to: &mut Writer) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    sender.poll_flush(&mut cx, to).is_ready()
 }
 
 fn trailers() -> Trailers {
@@ -105,27 +45,21 @@ fn trailers() -> Trailers {
 
 #[test]
 fn a_head_and_what_follows_go_out_in_one_write_where_they_fit() {
+    const END: Then<'static> = Then::End(None);
     let chunked = BodyLength::Chunked;
-    let cases: [(_, &[u8], Then<'_>, &[u8]); 6] = [
-        (BodyLength::Length(5), b"hello", Then::End(None), b"hello"),
+    let cases: [(_, &[u8], _, &[u8]); 6] = [
+        (BodyLength::Length(5), b"hello", END, b"hello"),
         (BodyLength::Length(9), b"hello", Then::More, b"hello"),
         (BodyLength::UntilClose, b"hello", Then::More, b"hello"),
         (chunked, b"hello", Then::More, b"5\r\nhello\r\n"),
-        (
-            chunked,
-            b"hello",
-            Then::End(None),
-            b"5\r\nhello\r\n0\r\n\r\n",
-        ),
-        (chunked, b"", Then::End(None), b"0\r\n\r\n"),
+        (chunked, b"hello", END, b"5\r\nhello\r\n0\r\n\r\n"),
+        (chunked, b"", END, b"0\r\n\r\n"),
     ];
     for (length, data, then, body) in cases {
         let mut writer = Writer::new(vec![usize::MAX]);
-        let mut sender = Sender::default();
-        sender.head().put(b"head\r\n\r\n");
-        sender.begin_body(length);
+        let mut sender = sender_of(b"head\r\n\r\n", length);
         assert!(sender.out.is_some() && sender.is_untouched());
-        send(&mut sender, &mut writer, &mut piece_of(data), then);
+        send(&mut sender, &mut writer, data, then);
         assert_eq!(writer.writes, [[b"head\r\n\r\n", body].concat()]);
     }
 }
@@ -135,52 +69,40 @@ fn a_piece_too_long_to_fit_behind_the_head_is_not_copied() {
     let data = vec![b'a'; READ_SIZE];
     let framed = [b"4000\r\n", &data[..], b"\r\n0\r\n\r\n"].concat();
     let mut writer = Writer::new(vec![usize::MAX]);
-    let mut sender = Sender::default();
-    sender.head().put(&[b'h'; 2000]);
-    sender.begin_body(BodyLength::Chunked);
-    let mut piece = piece_of(&data);
-    send(&mut sender, &mut writer, &mut piece, Then::End(None));
+    let mut sender = sender_of(&[b'h'; 2000], BodyLength::Chunked);
+    send(&mut sender, &mut writer, &data, Then::End(None));
     assert_eq!(writer.writes, [vec![b'h'; 2000], framed]);
 }
 
 #[test]
 fn nothing_is_written_until_there_is_something() {
-    let mut cx = Context::from_waker(Waker::noop());
     let mut writer = Writer::new(vec![usize::MAX]);
     let mut sender = Sender::default();
     assert!(sender.out.is_none() && !sender.is_untouched());
-    assert!(sender.poll_flush(&mut cx, &mut writer).is_ready());
-    send(&mut sender, &mut writer, &mut piece_of(b""), Then::More);
+    assert!(flush(&mut sender, &mut writer));
+    send(&mut sender, &mut writer, b"", Then::More);
     assert!(writer.writes.is_empty());
 }
 
 #[test]
 fn a_head_of_which_a_byte_was_written_is_not_untouched() {
-    let mut cx = Context::from_waker(Waker::noop());
     let mut writer = Writer::new(vec![0, 1, 0]);
     let mut sender = Sender::default();
     sender.head().put(b"head");
     for untouched in [true, false] {
-        assert!(sender.poll_flush(&mut cx, &mut writer).is_pending());
+        assert!(!flush(&mut sender, &mut writer));
         assert_eq!(sender.is_untouched(), untouched);
     }
 }
 
 #[test]
 fn bytes_added_to_a_partly_written_head_follow_it() {
-    let mut cx = Context::from_waker(Waker::noop());
     let mut writer = Writer::new(vec![3, 0, usize::MAX]);
-    let mut sender = Sender::default();
-    sender.head().put(b"head\r\n\r\n");
-    sender.begin_body(BodyLength::Chunked);
-    assert!(sender.poll_flush(&mut cx, &mut writer).is_pending());
-    let (mut piece, trailers) = (piece_of(b"hello"), trailers());
-    send(
-        &mut sender,
-        &mut writer,
-        &mut piece,
-        Then::End(Some(&trailers)),
-    );
+    let mut sender = sender_of(b"head\r\n\r\n", BodyLength::Chunked);
+    assert!(!flush(&mut sender, &mut writer));
+    let trailers = trailers();
+    let then = Then::End(Some(&trailers));
+    send(&mut sender, &mut writer, b"hello", then);
     let rest: &[u8] = b"d\r\n\r\n5\r\nhello\r\n0\r\nchecksum: 1\r\n\r\n";
     assert_eq!(writer.writes, [b"hea", rest]);
 }
@@ -188,11 +110,9 @@ fn bytes_added_to_a_partly_written_head_follow_it() {
 #[test]
 fn errors_are_returned() {
     let mut cx = Context::from_waker(Waker::noop());
-    let (mut ours, theirs) = tokio::io::duplex(1);
-    drop(theirs);
-    let mut sender = Sender::default();
-    sender.head().put(b"head");
-    sender.begin_body(BodyLength::None);
+    // The other end is dropped at once.
+    let (mut ours, _) = tokio::io::duplex(1);
+    let mut sender = sender_of(b"head", BodyLength::None);
     let mut piece = Buffer::take();
     let sent = sender.poll_send(&mut cx, &mut ours, &mut piece, Then::End(None));
     assert!(matches!(sent, Poll::Ready(Err(_))));
@@ -224,17 +144,17 @@ proptest! {
         let mut sender = Sender::default();
         let trailers = trailers();
         for (head, chunked, pieces) in &messages {
-            let head = vec![b'h'; *head];
-            let data = pieces.concat();
-            let length = if *chunked {
-                BodyLength::Chunked
-            } else {
-                BodyLength::Length(data.len() as u64)
-            };
-            let before = writer.taken().len();
-            let message = (&head[..], length, &pieces[..]);
-            send_message(&mut sender, &mut writer, message, Some(&trailers));
-            let mut sent = writer.taken().split_off(before);
+            let (head, data) = (vec![b'h'; *head], pieces.concat());
+            let exact = BodyLength::Length(data.len() as u64);
+            let length = if *chunked { BodyLength::Chunked } else { exact };
+            sender.head().put(&head);
+            sender.begin_body(length);
+            let (last, others) = pieces.split_last().unwrap();
+            for piece in others {
+                send(&mut sender, &mut writer, piece, Then::More);
+            }
+            send(&mut sender, &mut writer, last, Then::End(Some(&trailers)));
+            let mut sent = std::mem::take(&mut writer.writes).concat();
             prop_assert!(sent.starts_with(&head));
             let body = &mut sent[head.len()..];
             let mut decoder = BodyDecoder::new(length);

@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::server::Builder;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::{Notify, Semaphore};
@@ -16,6 +15,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 use super::super::body::{Body, take_arrived_during};
 use super::super::socket::WindowedSocket;
+use super::super::{Timeouts, builder};
 use super::*;
 
 const DATA: u8 = 0;
@@ -29,49 +29,46 @@ const DEFAULT_WINDOW: u32 = 65_535;
 
 /// An upload of the client on one stream.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct Upload {
+    /// Number of body bytes.
     length: usize,
-    /// Body bytes per frame. `padding`: padding bytes per frame.
+    /// Number of body bytes per frame.
     piece: usize,
+    /// Number of padding bytes per frame; `None`: the frames have no padding field.
     padding: Option<u8>,
 }
 
 /// One connection of the test.
-///
-/// `uploads`: bodies sent at the same time. `at_once`: bodies read at the same time. `most`: bytes
-/// per read. `room`: buffer size of the connection.
 #[derive(Clone, Debug)]
 struct Case {
-    uploads: Vec<Sent>,
+    /// Bodies that the client sends at the same time.
+    uploads: Vec<Upload>,
+    /// Number of bodies that the server reads at the same time.
     at_once: usize,
+    /// Maximum number of bytes per read.
     most: usize,
+    /// Buffer size of the connection, in bytes.
     room: usize,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let piece = prop_oneof![20_usize..60, 1000_usize..16_000];
-    let sent = (0_usize..600_000, piece, prop::option::of(any::<u8>()));
-    let sent = sent.prop_map(|(length, piece, padding)| Sent {
-        // Many small frames take long.
-        length: length.min(piece * 2000),
-        piece,
-        padding,
-    });
-    let uploads = prop::collection::vec(sent, 1..6);
-    let room = prop_oneof![1_usize..40, 100_usize..100_000];
-    (uploads, 1_usize..4, 1_usize..40_000, room).prop_map(|(mut uploads, at_once, most, room)| {
-        let room = room.max(5);
-        for sent in &mut uploads {
-            // A small buffer takes long, too. The length still exceeds the initial window of a
-            // stream.
-            sent.length = sent
-                .length
-                .min((room * 2000).max(DEFAULT_WINDOW as usize + 1000));
-        }
+    let upload = (0_usize..600_000, piece, prop::option::of(any::<u8>()));
+    let uploads = prop::collection::vec(upload, 1..6);
+    let room = prop_oneof![5_usize..40, 100_usize..100_000];
+    (uploads, 1_usize..4, 50_usize..40_000, room).prop_map(|(uploads, at_once, most, room)| {
+        // Many small frames take long, and so does a small buffer. The length may still exceed the
+        // initial window of a stream.
+        let max_length = (room * 2000).max(DEFAULT_WINDOW as usize + 1000);
+        let uploads = uploads.into_iter().map(|(length, piece, padding)| Upload {
+            length: length.min(piece * 2000).min(max_length),
+            piece,
+            padding,
+        });
         Case {
-            uploads,
+            uploads: uploads.collect(),
             at_once,
-            most: most.max(50),
+            most,
             room,
         }
     })
@@ -79,7 +76,7 @@ fn cases() -> impl Strategy<Value = Case> {
 
 /// State of the client: what it may send, and what it has received.
 struct Client {
-    uploads: Vec<Sent>,
+    /// Window of the connection.
     connection: Cell<i64>,
     streams: RefCell<BTreeMap<u32, Stream>>,
     /// Number of `SETTINGS` frames to acknowledge.
@@ -87,9 +84,10 @@ struct Client {
     changed: Notify,
 }
 
-#[derive(Clone, Copy)]
 struct Stream {
+    upload: Upload,
     window: i64,
+    /// Number of body bytes to send.
     left: usize,
     is_ended: bool,
     is_answered: bool,
@@ -102,19 +100,18 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 impl Client {
-    fn new(uploads: Vec<Sent>) -> Self {
-        let stream = |sent: &Sent| Stream {
+    fn new(uploads: &[Upload]) -> Self {
+        let stream = |upload: &Upload| Stream {
+            upload: *upload,
             window: DEFAULT_WINDOW.into(),
-            left: sent.length,
+            left: upload.length,
             is_ended: false,
             is_answered: false,
         };
-        let streams = (0..)
-            .zip(&uploads)
-            .map(|(nth, sent)| (2 * nth + 1, stream(sent)));
+        // A client opens the streams 1, 3, 5 and so on.
+        let streams = (1..).step_by(2).zip(uploads.iter().map(stream));
         Self {
             streams: RefCell::new(streams.collect()),
-            uploads,
             connection: Cell::new(DEFAULT_WINDOW.into()),
             unacknowledged: Cell::default(),
             changed: Notify::new(),
@@ -143,11 +140,11 @@ impl Client {
                         self.connection.set(self.connection.get() + i64::from(more));
                         assert!(self.connection.get() <= CONNECTION_WINDOW.into());
                     } else {
-                        let window = &mut streams.get_mut(&stream).unwrap().window;
-                        *window += i64::from(more);
-                        assert!(*window <= STREAM_WINDOW.into());
+                        let state = streams.get_mut(&stream).unwrap();
+                        state.window += i64::from(more);
+                        assert!(state.window <= STREAM_WINDOW.into());
                         // h2 releases padding at once.
-                        let is_padded = self.uploads[stream as usize / 2].padding.is_some();
+                        let is_padded = state.upload.padding.is_some();
                         let is_read = streams_read.borrow().contains(&stream);
                         assert!(is_read || is_padded, "nothing of it was read");
                     }
@@ -177,8 +174,8 @@ impl Client {
             }
             let is_done = {
                 let mut streams = self.streams.borrow_mut();
-                for (stream, (id, state)) in self.uploads.iter().zip(&mut *streams) {
-                    bytes.extend(self.piece(*id, state, stream));
+                for (id, stream) in &mut *streams {
+                    bytes.extend(self.next_frame(*id, stream));
                 }
                 streams.values().all(|stream| stream.is_answered)
             };
@@ -192,23 +189,23 @@ impl Client {
     }
 
     /// Returns the next frame of an upload, if the windows have room for it.
-    fn piece(&self, id: u32, stream: &mut Stream, sent: &Sent) -> Vec<u8> {
-        let padding = sent.padding.map_or(0, |padding| 1 + i64::from(padding));
-        let room = stream.window.min(self.connection.get()) - padding;
+    fn next_frame(&self, id: u32, stream: &mut Stream) -> Vec<u8> {
+        let Upload { piece, padding, .. } = stream.upload;
+        // The padding, with its length in one byte.
+        let overhead = padding.map_or(0, |padding| 1 + i64::from(padding));
+        let room = stream.window.min(self.connection.get()) - overhead;
         // A frame must fit into the window, and the window is used to its last byte.
-        let count = sent
-            .piece
-            .min(stream.left)
-            .min(usize::try_from(room).unwrap_or(0));
+        let fitting = usize::try_from(room).unwrap_or(0);
+        let count = piece.min(stream.left).min(fitting);
         if stream.is_ended || count == 0 && (stream.left > 0 || room < 0) {
             return Vec::new();
         }
         stream.left -= count;
         stream.is_ended = stream.left == 0;
-        let flags = u8::from(stream.is_ended) * END_STREAM + u8::from(padding > 0) * PADDED;
-        let mut payload: Vec<u8> = sent.padding.into_iter().collect();
+        let flags = u8::from(stream.is_ended) * END_STREAM + u8::from(overhead > 0) * PADDED;
+        let mut payload: Vec<u8> = padding.into_iter().collect();
         payload.resize(payload.len() + count, b'x');
-        payload.resize(payload.len() + usize::from(sent.padding.unwrap_or(0)), 0);
+        payload.resize(payload.len() + usize::from(padding.unwrap_or(0)), 0);
         let used = i64::try_from(payload.len()).unwrap();
         stream.window -= used;
         self.connection.set(self.connection.get() - used);
@@ -220,11 +217,9 @@ impl Client {
 async fn serve(socket: DuplexStream, case: Case, streams_read: Rc<RefCell<BTreeSet<u32>>>) {
     let windows = Rc::<Windows>::default();
     let socket = WindowedSocket::new(Vec::new(), socket, Rc::clone(&windows));
-    let mut builder = Builder::new();
-    builder.initial_window_size(STREAM_WINDOW);
-    builder.initial_connection_window_size(CONNECTION_WINDOW);
-    builder.data_frame_budget(usize::MAX);
-    let mut connection = builder.handshake::<_, Bytes>(socket).await.unwrap();
+    let timeouts = Timeouts::of(&crate::test_settings::with("").server);
+    let handshake = builder(&timeouts).handshake::<_, Bytes>(socket);
+    let mut connection = handshake.await.unwrap();
     let running = Rc::new(Semaphore::new(case.at_once));
     while let Some(accepted) = poll_fn(|cx| {
         windows.register(cx);
@@ -271,16 +266,16 @@ proptest! {
 /// Padding that fills a window. Random cases rarely find this.
 #[test]
 fn uploads_with_much_padding_complete_one_after_the_other() {
-    let sent = |length, piece, padding| Sent {
+    let upload = |length, piece, padding| Upload {
         length,
         piece,
         padding,
     };
     check(Case {
         uploads: vec![
-            sent(102_000, 51, Some(152)),
-            sent(409_089, 8001, Some(151)),
-            sent(118_000, 59, None),
+            upload(102_000, 51, Some(152)),
+            upload(409_089, 8001, Some(151)),
+            upload(118_000, 59, None),
         ],
         at_once: 1,
         most: 25_874,
@@ -291,13 +286,12 @@ fn uploads_with_much_padding_complete_one_after_the_other() {
 fn check(case: Case) {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().start_paused(true).build().unwrap();
-    let (client, server) = tokio::io::duplex(case.room);
-    let (from, to) = tokio::io::split(client);
+    let (near, server) = tokio::io::duplex(case.room);
+    let (from, to) = tokio::io::split(near);
     let streams_read = Rc::<RefCell<BTreeSet<u32>>>::default();
-    let (uploads, of_server) = (case.uploads.clone(), Rc::clone(&streams_read));
+    let client = Client::new(&case.uploads);
     LocalSet::new().block_on(&runtime, async move {
-        let serving = spawn_local(serve(server, case, of_server));
-        let client = Client::new(uploads);
+        let serving = spawn_local(serve(server, case, Rc::clone(&streams_read)));
         // The clock is virtual: it advances when no task can run.
         let done = tokio::time::timeout(Duration::from_secs(60), async {
             tokio::select! {
