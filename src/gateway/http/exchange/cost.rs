@@ -1,7 +1,7 @@
 //! Cost of a request: computed before it is sent, and corrected by its response.
 //!
 //! The cost is the number of requests that a zone or a gate charges for this one. It is fixed, or
-//! comes from the request, its response, or learned times (`work` measures them).
+//! comes from the request, its response, or learned times (`learned_cost` measures them).
 
 use config::CostRule;
 use limit::Cost;

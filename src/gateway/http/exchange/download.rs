@@ -1,7 +1,7 @@
 //! Forwards the body of a response to the client, and the bytes after a 101 in both directions.
 //!
-//! `read_ahead` does the same with a buffer; `tunnel` moves the bytes after a 101. In this file,
-//! `keeps` says whether the connection to the origin may be kept after the response.
+//! `response_buffer` does the same with a buffer; `tunnel` moves the bytes after a 101. In this
+//! file, `keeps` says whether the connection to the origin may be kept after the response.
 
 use std::future::poll_fn;
 use std::io;

@@ -196,6 +196,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         // A request that must not be sent twice takes only connections that are certainly open.
         let mut at_origin = None;
         {
+            // `finding`: opens a connection, if there is no idle one.
             let finding = match self.find_idle(!may_repeat) {
                 Ok(found) => {
                     at_origin = Some(found);
@@ -232,7 +233,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
                     // connection failed and the request may be sent twice.
                     let may_resend = connection.is_refused()
                         || connection.is_reused() && (may_repeat || connection.is_unseen());
-                    // A restarting server also closes its new connections.
+                    // With `hold`, a request is sent again once if a new connection is closed, too:
+                    // the server may be restarting.
                     let is_lost = !may_resend && may_repeat && !is_resent && self.has_hold_left();
                     let is_lost = is_lost && connection.is_down();
                     if !(may_resend || is_lost) || repeats == MAX_REPEATS {

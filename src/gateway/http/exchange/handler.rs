@@ -14,12 +14,12 @@ use limit::Moment;
 
 use super::admit::admit;
 use super::arrive::{Arrival, NotArrived, arrive};
-use super::buffered_client::{BufferedClient, size_to_receive};
 use super::collapse;
 use super::decision::{Decision, Proceed};
 use super::forward::Forward;
 use super::record::{RequestRecord, record_unreadable};
 use super::reply::{Reply, send};
+use super::request_buffer::{BufferedClient, size_to_receive};
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::http::downstream::{

@@ -2,7 +2,7 @@
 //!
 //! The cost of a request is the number of requests that it counts for in its limits. It is learned
 //! from the time that the origin takes (its *work*). `saved` keeps it over a restart.
-//! `exchange::work` measures the time of a request, and `exchange::cost` charges by it.
+//! `exchange::learned_cost` measures the time of a request, and `exchange::cost` charges by it.
 
 mod saved;
 

@@ -179,7 +179,7 @@ async fn wait_for_all<'r>(
     })
     .await;
     if let Err((index, rejection)) = decided {
-        // The rejected join has ended, so this only affects the other ones.
+        // The rejected join has ended, so it is not counted again here.
         joins.into_iter().for_each(PendingJoin::reject_elsewhere);
         return Err((index, rejection));
     }
