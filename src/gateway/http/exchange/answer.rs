@@ -356,7 +356,7 @@ impl Forward<'_, '_> {
         let waited = || self.origin_time.since(self.sent_at, now);
         let retry_after = || retry_after(head.fields(), now);
         in_flight.answered(took, head.status, retry_after, waited, now);
-        self.record.origin_answered(head.status, took, now);
+        self.record.note_origin_answered(head.status, took, now);
         self.settle(head, in_flight);
         if self.settings().on_client_gone == OnClientDisconnect::Finish {
             self.is_stream = self.counts_only_to_head(head);

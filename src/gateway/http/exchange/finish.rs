@@ -32,7 +32,7 @@ impl<'r> Forward<'_, 'r> {
         self.record.continue_without_client();
         let keeps = self.finish_head(at_origin).await;
         // The record has the status of the response now, but the client received nothing of it.
-        self.record.client_disconnected();
+        self.record.note_disconnect();
         match keeps {
             Some(keeps) if !self.is_stream => self.finish_body(at_origin, keeps).await,
             _ => *at_origin = None,

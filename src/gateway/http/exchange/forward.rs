@@ -159,7 +159,7 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
     fn fail(self, failure: Failure) -> Result<impl Future<Output = Result<(), Aborted>>, Aborted> {
         if let Failure::Origin(error) = &failure {
             let now = self.record.now();
-            self.record.origin_ended(self.origin_took(now), now);
+            self.record.note_origin_ended(self.origin_took(now), now);
             self.origin().log_unanswered(error, now);
         }
         let reply = failure.reply(self.route, self.client.has_begun())?;

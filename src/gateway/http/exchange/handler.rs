@@ -88,7 +88,7 @@ async fn serve_buffered<'r>(
         Err(ClientError::Disconnected) => return Err(Aborted::ClientDisconnected),
         Err(error) => return send(Reply::of_status(error.status()), &mut client, record).await,
     }
-    record.body_received(pacer.now());
+    record.note_body_received(pacer.now());
     let decided = {
         let admission = pin!(admit(arrived, record));
         unless_disconnected(&client, admission).await

@@ -118,19 +118,19 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Records that the client disconnected before a response began.
-    pub(super) fn client_disconnected(&mut self) {
+    pub(super) fn note_disconnect(&mut self) {
         (self.status, self.is_answered, self.bytes) = (CLIENT_DISCONNECTED, false, 0);
     }
 
     /// Records that the wait for the origin has ended, after `took`.
-    pub(super) fn origin_ended(&mut self, took: Duration, now: Moment) {
+    pub(super) fn note_origin_ended(&mut self, took: Duration, now: Moment) {
         self.origin_took = Some(took);
         self.awaited_since = now.before(took);
     }
 
     /// Records that the origin answered, after `took`.
-    pub(super) fn origin_answered(&mut self, status: u16, took: Duration, now: Moment) {
-        self.origin_ended(took, now);
+    pub(super) fn note_origin_answered(&mut self, status: u16, took: Duration, now: Moment) {
+        self.note_origin_ended(took, now);
         self.is_answered = true;
         self.status = status;
     }
@@ -220,7 +220,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Returns the charge of the request in its zones, as far as it is known.
-    fn charged(&self) -> u32 {
+    fn charge(&self) -> u32 {
         use LimitStatus::{Delayed, DelayedDryRun, NoKey, Passed};
 
         let is_charged = self.limited().is_none_or(|limited| {
@@ -290,7 +290,7 @@ impl<'r> RequestRecord<'r> {
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.rejected_at_gate(),
             class: route.and_then(|route| self.class(route, plan_at_gate.map(|(_, plan)| plan))),
-            cost: route_with_cost.map(|_| self.charged()),
+            cost: route_with_cost.map(|_| self.charge()),
             origin_took: self.origin_took,
             duration,
             referer: field("referer"),

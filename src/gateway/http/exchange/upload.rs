@@ -18,11 +18,11 @@ pub(super) struct Upload {
     phase: Phase,
     /// Number of bytes that the client may still send; `None`: no limit.
     bytes_left: Option<u64>,
-    /// Instant at which the last piece arrived from the client.
+    /// Instant at which the last piece arrived from the client; the epoch if none did.
     last_piece: Moment,
     /// Whether any byte of the body was read.
     has_begun: bool,
-    /// Trailers of the complete body that are forwarded.
+    /// Trailer fields after the body that are forwarded; `None` until the body is complete.
     trailers: Option<Trailers>,
 }
 
@@ -35,6 +35,8 @@ enum Phase {
     /// The origin has the whole request, including its head.
     Over,
     /// The origin accepts no more bytes: it may have responded or disconnected.
+    ///
+    /// The piece is unsent.
     Refused(Buffer),
 }
 

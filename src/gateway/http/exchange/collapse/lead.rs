@@ -77,7 +77,7 @@ pub(in super::super) async fn lead<'w, 'r: 'w>(
     let stale = collector.take_stale();
     if collector.has_lost_client() {
         if !ClientStream::has_begun(&collector) {
-            record.client_disconnected();
+            record.note_disconnect();
         }
         return Err(Aborted::ClientDisconnected);
     }

@@ -127,6 +127,7 @@ fn follow<'w, 'a: 'w>(
     async move {
         let worker = record.worker;
         let metrics = record.gateway.collapse_metrics(before.to.origin);
+        // Counts this request as waiting until it is dropped.
         let waiting = metrics.map(CollapseMetrics::wait);
         let route = before.to.route;
         let follow_timeout = route.collapse.as_ref().map(|it| it.follow_timeout);

@@ -79,7 +79,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Records that the body was received. The request joins its limits `now`.
-    pub(in super::super) fn body_received(&mut self, now: Moment) {
+    pub(in super::super) fn note_body_received(&mut self, now: Moment) {
         self.rare.get_or_insert_default().receiving = now.since(self.began);
         self.began = now;
     }
