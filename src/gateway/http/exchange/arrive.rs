@@ -2,7 +2,7 @@
 //!
 //! A stage lets the request pass, or ends it with a response. No stage waits. `admit` follows:
 //! there the request joins its *zones* (rate limits by key) and then the *gate* (limit of its
-//! origin).
+//! origin). The *room* is the waiting room of the origin, where visitors wait before that.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -181,7 +181,8 @@ impl<'r> Forward<'_, 'r> {
         piece: &mut Buffer,
     ) -> Result<(), Failure> {
         let (fields, route) = (self.record.info.fields(), self.route);
-        // Whether the stopwatch stands still here, because the client does not read.
+        // Whether the stopwatch of the time at the origin stands still, because the client does not
+        // read.
         let mut has_stopped = false;
         poll_fn(|cx| {
             let client = &mut *self.client;

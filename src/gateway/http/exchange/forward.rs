@@ -2,7 +2,8 @@
 //!
 //! `answer` receives the head, `download` the body, `hold` waits for an origin that cannot be
 //! reached. A *permit* is the right to run one request at the origin (`Permit`, of the origin's
-//! gate) or of a key (`InFlightPermits`, of zones). A *tied* connection is reserved for one client.
+//! gate) or of a key (`InFlightPermits`, of zones). An *in-flight entry* (`InFlight`) counts the
+//! request at its server. A *tied* connection is reserved for one client.
 
 use std::io;
 use std::pin::pin;
@@ -51,7 +52,7 @@ pub(super) struct Forward<'a, 'r> {
     pub(super) origin_time: OriginTime,
     /// Instant at which the request had a connection, and began to be sent.
     pub(super) sent_at: Moment,
-    /// Instant of the last byte of the response that the gateway had to wait for.
+    /// Instant at which bytes of the response last arrived for which the gateway had waited.
     pub(super) last_byte: Moment,
     /// With `hold`: instant at which the request first could not be sent, or was lost.
     pub(super) held_since: Option<Moment>,

@@ -100,12 +100,12 @@ fn with_bytes<T>(
     result
 }
 
-/// Builds a key from its bytes, truncated if there are too many. Logs that.
+/// Builds a key from its bytes. Truncates a key that is too long, and logs the truncation.
 ///
 /// Returns `None` for an empty key.
 fn to_key(bytes: &[u8], zone: &Zone) -> Option<Key> {
     static TOO_LONG: Throttle = Throttle::new();
-    // The name of the logged field.
+    // Logged as the field `length`.
     let length = bytes.len();
     let bytes = &bytes[..bytes.len().min(MAX_KEY_SIZE)];
     if length > MAX_KEY_SIZE
@@ -194,7 +194,7 @@ pub(super) fn address_text(address: IpAddr, buffer: &mut [u8; MAX_ADDRESS]) -> &
 
 /// Appends an address as text.
 ///
-/// Most keys are an address. Formatting it by the standard library would take longer than finding
+/// Most keys are an address. The standard library's formatting would take longer than the lookup of
 /// the key.
 fn write_address(out: &mut impl Write, address: IpAddr) {
     // Writing to memory that has room does not fail.

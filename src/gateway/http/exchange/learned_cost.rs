@@ -37,7 +37,7 @@ impl Forward<'_, '_> {
             // still for a slow client, the total work of the request is unknown.
             return;
         }
-        // Failed and rejected requests take another time than usual ones.
+        // Failed and rejected requests are no example of the usual time.
         if is_answered && self.record.status < 500 && self.record.status != 429 {
             costs.learn(method, took, load.is_quiet);
         }

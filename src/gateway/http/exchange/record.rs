@@ -53,7 +53,7 @@ pub(super) struct RequestRecord<'r> {
     pub(super) route: Option<usize>,
     /// Progress of the request with its limits.
     pub(super) limited: Limited<'r>,
-    /// `None` if the origin has no gate, or if the request ended before it.
+    /// Progress at the origin's gate; `None` if there is none, or if the request ended before it.
     pub(super) at_gate: Option<GateProgress>,
     /// Cost of the request, as far as it is known.
     pub(super) cost: Cost,
@@ -67,12 +67,13 @@ pub(super) struct RequestRecord<'r> {
     ///
     /// Not an `Option`, because a waiting request must be small.
     pub(super) awaited_since: Moment,
+    /// Rare outcome of the request.
     pub(super) exception: Exception,
     /// How the request got its answer, on a route whose requests share answers (collapse).
     pub(super) shared: SharedOutcome,
     /// Whether the status is that of the origin's response.
     is_answered: bool,
-    /// Boxed: most requests have none, and a waiting request must be small.
+    /// Rare properties. Boxed: most requests have none, and a waiting request must be small.
     rare: Option<Box<RareProperties<'r>>>,
     /// Status of the response; 499 until one begins.
     pub(super) status: u16,

@@ -293,9 +293,9 @@ fn is_authority(text: &[u8]) -> bool {
 
 /// Returns whether `text` is an unescaped name or IPv4 address, with or without a port.
 ///
-/// Most hosts are, so this check is fast.
+/// Most hosts are of this kind: this check is the fast path.
 fn is_plain_authority(text: &[u8]) -> bool {
-    /// By byte: whether it may occur in such a name.
+    /// For each byte: whether it may occur in such a name.
     const IS_PLAIN: [bool; 256] = {
         let (mut table, mut byte) = ([false; 256], 0_u8);
         while byte.is_ascii() {

@@ -134,7 +134,7 @@ impl<'r> Forward<'_, 'r> {
     ) -> Result<(), Failure> {
         let limit = self.body_limit();
         let (fields, route) = (self.record.info.fields(), self.route);
-        // Whether the stopwatch stands still here, because the buffer is full.
+        // Whether the stopwatch of the time at the origin stands still, because the buffer is full.
         let mut has_stopped = false;
         let done = poll_fn(|cx| {
             let client = &mut *self.client;

@@ -264,7 +264,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Builds a cookie for the whole host. `age`: how long the client keeps it after it closes.
+    /// Builds a cookie for the whole host. The browser keeps it for `age`, or until it closes.
     fn cookie(&self, name: &str, value: &str, age: Option<Duration>) -> String {
         let same_site = self.settings.same_site;
         let site = same_site.attribute();

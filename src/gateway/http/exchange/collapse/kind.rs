@@ -42,7 +42,7 @@ impl Drop for Kind {
 
 /// Fields in which some programs look for another method, scheme, host or path.
 ///
-/// All begin with `f` or `x`, and have at least 6 letters.
+/// All begin with `f` or `x`, and have at least 6 characters.
 const OVERRIDING: [&[u8]; 16] = [
     b"front-end-https",
     b"x-envoy-original-path",
@@ -124,7 +124,7 @@ pub(super) fn kind_of(collapse: &Collapse, route: &Route, info: &RequestInfo<'_>
     })
 }
 
-/// Returns whether only the origin can check a precondition: it may prevent a change.
+/// Returns whether only the origin can check a precondition: one that guards a change.
 fn is_for_origin_only(name: &[u8]) -> bool {
     is_like(name, b"if-match") || is_like(name, b"if-unmodified-since")
 }
