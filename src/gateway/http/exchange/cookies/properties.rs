@@ -33,8 +33,10 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
     for lines in [passing(&[&longer]), passing(&[line, b"session=last"])] {
         let line = lines.join(&b';');
         let pieces = line.split(|byte| *byte == b';');
-        let named = pieces.filter(|piece| value_if_named(piece, "session").is_some());
-        prop_assert_eq!(named.count(), 1);
+        let count = pieces
+            .filter(|piece| value_if_named(piece, "session").is_some())
+            .count();
+        prop_assert_eq!(count, 1);
         prop_assert_eq!(read(&line), Some(expected.clone()));
     }
     Ok(())

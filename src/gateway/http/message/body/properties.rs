@@ -32,8 +32,8 @@ fn decode(
         let limit = decoder.read_limit().min(*cut);
         let end = bytes.len().min(used.saturating_add(limit));
         let mut piece = bytes[used..end].to_vec();
-        let decoded = decoder.decode(&mut piece);
-        let (count, taken) = decoded.map_err(|error| {
+        let result = decoder.decode(&mut piece);
+        let (count, taken) = result.map_err(|error| {
             let salvaged = &piece[..decoder.salvaged()];
             (error, [&data[..], salvaged].concat())
         })?;
@@ -56,15 +56,14 @@ fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Traile
     for (data, way) in pieces {
         // In the third way, there is no headroom for the size of a chunk.
         let mut piece = Buffer::take();
-        match way {
-            0 => encoder.put(data, &mut piece),
-            _ => {
-                if *way == 1 {
-                    piece.clear_for_body();
-                }
-                piece.put(data);
-                encoder.frame(&mut piece);
+        if *way == 0 {
+            encoder.put(data, &mut piece);
+        } else {
+            if *way == 1 {
+                piece.clear_for_body();
             }
+            piece.put(data);
+            encoder.frame(&mut piece);
         }
         sent.extend(piece.filled());
     }
