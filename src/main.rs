@@ -37,10 +37,13 @@ enum Command {
     Demo(demo::DemoArguments),
     /// Write a commented gateway.toml to start from; an existing file is not overwritten
     Init(init::InitArguments),
-    /// Validate the file, and print the effective settings or every problem found
+    /// Validate the file, and print every problem found
     Check {
         #[command(flatten)]
         file: FileArgument,
+        /// Print all settings in force, too
+        #[arg(long, conflicts_with = "json")]
+        all: bool,
         /// Print the problems as JSON, on standard output
         #[arg(long)]
         json: bool,
@@ -162,7 +165,18 @@ fn main() -> ExitCode {
         Command::Run(named) => run::run(&file(named.path())),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Init(arguments) => init::init(&arguments),
-        Command::Check { file: named, json } => check::check(&file(named.path()), json),
+        Command::Check {
+            file: named,
+            all,
+            json,
+        } => {
+            let form = match (all, json) {
+                (_, true) => check::Form::Json,
+                (true, false) => check::Form::All,
+                (false, false) => check::Form::Summary,
+            };
+            check::check(&file(named.path()), form)
+        }
         Command::Schema => schema::schema(),
         Command::Import { file } => import::import(&file),
         Command::Simulate {

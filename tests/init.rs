@@ -193,7 +193,7 @@ fn a_short_log_limits_nobody_and_says_how_much_is_needed() {
         "\ndry_run = true    # rejects and delays nothing",
         "\n# rate = \"5r/s\"\n",
         "`drip simulate -c mine.toml --summary access.log`",
-        "`drip check -c mine.toml` shows",
+        "`drip check --all -c mine.toml` shows",
     ] {
         assert!(file.contains(part), "no\n{part}in\n{file}");
     }

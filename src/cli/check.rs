@@ -1,33 +1,70 @@
-//! `drip check`: checks a file, and prints the effective settings or the problems.
+//! `drip check`: checks a file, and prints a summary or the problems.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use config::Problem;
+use config::{Problem, Settings};
 use gateway::server::{self, Loaded};
 use serde_json::{Value, json};
 use tools::output::{complain, print};
 
-/// Prints the effective settings of `file`, or every problem with it; `json`: the problems as JSON.
-pub fn check(file: &Path, json: bool) -> ExitCode {
+/// Form in which `drip check` prints the result.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// One line that sums up a valid file; on standard error, the warnings or the problems.
+    Summary,
+    /// As [`Summary`](Self::Summary), and all settings in force.
+    All,
+    /// The problems and the warnings as JSON.
+    Json,
+}
+
+/// Checks `file` and prints the result.
+pub fn check(file: &Path, form: Form) -> ExitCode {
     let loaded = server::load(file, false);
     let is_valid = loaded.is_ok();
-    let printed = match &loaded {
-        Ok(Loaded { settings, .. }) if json => print(&as_json(file, true, &[], &settings.warnings)),
-        Err(error) if json => print(&as_json(file, false, &error.problems(), &[])),
-        Ok(Loaded { settings, .. }) => {
+    let printed = match (&loaded, form) {
+        (Ok(Loaded { settings, .. }), Form::Json) => {
+            print(&as_json(file, true, &[], &settings.warnings))
+        }
+        (Err(error), Form::Json) => print(&as_json(file, false, &error.problems(), &[])),
+        (Ok(Loaded { settings, .. }), Form::Summary | Form::All) => {
+            let all = matches!(form, Form::All);
+            let printed = print(&as_text(settings, all));
             for warning in &settings.warnings {
                 complain(warning.as_warning(file));
             }
-            print(&config::show(&settings.without_room_secrets()))
+            printed
         }
-        Err(problems) => {
+        (Err(problems), Form::Summary | Form::All) => {
             complain(problems.with_remedy());
             ExitCode::FAILURE
         }
     };
     // An invalid file fails the command, even if its problems could be printed as JSON.
     if is_valid { printed } else { ExitCode::FAILURE }
+}
+
+/// Returns the summary of a valid file. `all`: as a comment above all settings in force.
+fn as_text(settings: &Settings, all: bool) -> String {
+    let counts = [
+        (settings.zones.len(), "zone"),
+        (settings.origins.len(), "origin"),
+        (settings.warnings.len(), "warning"),
+    ];
+    let counts = counts.map(|(count, noun)| match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    });
+    let summary = format!("ok: {}\n", counts.join(", "));
+    if all {
+        format!(
+            "# {summary}\n{}",
+            config::show(&settings.without_room_secrets())
+        )
+    } else {
+        summary
+    }
 }
 
 /// Returns the result of the check as JSON, for programs.

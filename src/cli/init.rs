@@ -126,7 +126,7 @@ fn from_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
     };
     Ok(format!(
         "# Translated from {}. Check each comment that names one of its lines.\n\
-         # Saved changes take effect at once; `drip check` shows every value in force.\n\n{settings}",
+         # Saved changes take effect at once; `drip check --all` shows every value in force.\n\n{settings}",
         printable(file)
     ))
 }
@@ -178,6 +178,6 @@ fn save(file: &Path, text: &str) -> io::Result<()> {
     opened.sync_all()?;
     writeln!(
         io::stdout(),
-        "wrote {name}: `drip check -c {name}` shows all values, `drip -c {name}` runs it"
+        "wrote {name}: `drip check --all -c {name}` shows all values, `drip -c {name}` runs it"
     )
 }

@@ -6,10 +6,11 @@ use std::thread;
 
 use serde_json::{Value, json as value};
 
+use crate::gateway::check::check_all;
 use crate::support::operator::{ask, delete, json, keys, names, parse};
 use crate::support::{
-    Client, Gateway, MARGIN, MS, Origin, all_pass, best_of_three, check_gaps, drip, eventually,
-    now, one_zone, start_limited,
+    Client, Gateway, MARGIN, MS, Origin, all_pass, best_of_three, check_gaps, eventually, now,
+    one_zone, start_limited,
 };
 
 /// A route whose requests do not wait.
@@ -219,8 +220,9 @@ fn the_file_and_its_errors_are_reported() {
     let store = &json(&gateway, "/api/store")["store"];
     assert_eq!(*store, Value::Null, "no zone is shared");
     assert_eq!(at_first["error"], Value::Null);
-    let printed = drip().arg("check").arg(gateway.site.file()).output();
-    let printed = String::from_utf8(printed.expect("runs").stdout).expect("text");
+    let printed = check_all(&gateway.site.file()).stdout;
+    let printed = String::from_utf8(printed).expect("text");
+    let (_, printed) = printed.split_once("\n\n").expect("a summary");
     assert_eq!(at_first["settings"], printed);
     let loaded_at = at_first["loaded_at"].as_str().expect("a time").to_owned();
     let is_time = |it: &str| it.len() == 24 && it.ends_with('Z') && &it[19..20] == ".";

@@ -10,6 +10,11 @@ pub fn check(file: &Path) -> Output {
     ended(drip().arg("check").arg("-c").arg(file))
 }
 
+/// Checks a file, and prints all settings in force.
+pub fn check_all(file: &Path) -> Output {
+    ended(drip().args(["check", "--all", "-c"]).arg(file))
+}
+
 fn ended(command: &mut Command) -> Output {
     command.output().expect("the program runs")
 }
@@ -83,7 +88,13 @@ fn what_is_probably_a_mistake_is_a_warning_of_check_and_in_the_log() {
     let name = site.file().display().to_string();
     let checked = check(&site.file());
     assert_eq!(checked.status.code(), Some(0));
-    assert!(text(&checked.stdout).contains("[zones.spare]"));
+    assert_eq!(text(&checked.stdout), "ok: 2 zones, 1 origin, 1 warning\n");
+    let all = text(&check_all(&site.file()).stdout);
+    assert!(all.starts_with("# ok: 2 zones, 1 origin, 1 warning\n\n[server]\n"));
+    assert!(all.contains("[zones.spare]"));
+    for unused in ["redis", "on_store_failure", "orphan", "lease"] {
+        assert!(!all.contains(unused), "{all}");
+    }
     let received = text(&checked.stderr);
     let warning = format!("{name}:{location}: warning: spare: no route");
     assert!(received.starts_with(&warning), "{received}");
@@ -113,7 +124,7 @@ fn nothing_in_a_file_or_its_name_moves_or_turns_the_terminal() {
         (wrong, 1, r"\u009B2J\u202E\u2028"),
     ] {
         fs::write(&file, written).expect("a file");
-        let output = check(&file);
+        let output = check_all(&file);
         let received = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(status), "{received}");
         let is_odd = received.contains(['\u{9b}', '\u{202e}', '\u{2028}']);

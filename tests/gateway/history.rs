@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::gateway::check::{check, text};
+use crate::gateway::check::{check_all, text};
 use crate::support::operator::{ask, json};
 use crate::support::{Gateway, Origin, assert_contains, eventually, one_zone, zone};
 
@@ -111,9 +111,9 @@ fn the_name_of_the_gateway_is_that_of_its_host_until_the_file_names_it() {
             && gateway.value("drip_gateway_info", &labels) == Some(1.0)
     };
     assert!(is_named(&host), "{}", gateway.metrics().0);
-    let printed = text(&check(&gateway.site.file()).stdout);
+    let printed = text(&check_all(&gateway.site.file()).stdout);
     assert_contains!(printed, &format!("name = \"{host}\"\n"));
-    let line = gateway.wait_for_line("the gateway starts");
+    let line = gateway.wait_for_line("listening");
     assert_contains!(line, &format!("gateway=\"{host}\""));
 
     gateway.site.write(&format!("name = \"edge 7\"\n{file}"));

@@ -127,7 +127,7 @@ fn a_value_of_the_environment_is_used_and_shown_nowhere() {
     let mut check = drip();
     check
         .env("DRIP_TEST_URL", &url)
-        .arg("check")
+        .args(["check", "--all"])
         .arg(gateway.site.file());
     gateway.site.write(&rest);
     let checked = check.output().expect("the program runs");

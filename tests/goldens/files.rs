@@ -104,7 +104,9 @@ fn check_says_the_same_of_each_file() {
         let folder = folder.path();
         names.iter().map(move |name| checked(folder, name, options))
     };
-    let shown: Vec<_> = of(&[]).map(|shown| masked(&shown, folder.path())).collect();
+    let shown: Vec<_> = of(&["--all"])
+        .map(|shown| masked(&shown, folder.path()))
+        .collect();
     check("check.txt", &without_repetition(&shown));
     let json: Vec<_> = of(&["--json"])
         .map(|shown| masked(&shown, folder.path()))

@@ -8,9 +8,9 @@ mod tests;
 
 use std::fmt::Write as _;
 
-use super::Settings;
 use super::table_settings::{Rows, Shown, TableSettings};
 use super::toml_string::toml_string;
+use super::{Redis, Settings, StoreKind};
 
 /// Writes settings as a `gateway.toml` with all values. It reads back as the same settings.
 pub fn show(settings: &Settings) -> String {
@@ -21,21 +21,52 @@ pub fn show(settings: &Settings) -> String {
     };
     writer.write_table("server", &["server"], settings.server.shown_rows(settings));
     for origin in &settings.origins {
-        writer.write_named("origins", &origin.name, origin.shown_rows(settings));
+        let rows = without_unused(origin.shown_rows(settings), origin.store);
+        writer.write_named("origins", &origin.name, rows);
     }
     for zone in &settings.zones {
-        writer.write_named("zones", &zone.name, zone.shown_rows(settings));
+        let rows = without_unused(zone.shown_rows(settings), zone.store);
+        writer.write_named("zones", &zone.name, rows);
     }
     for jwt in settings.jwt.iter() {
         writer.write_named("jwt", &jwt.name, jwt.shown_rows(settings));
     }
-    writer.write_table("redis", &["redis"], settings.redis.shown_rows(settings));
+    if uses_redis(settings) || settings.redis != Redis::default() {
+        writer.write_table("redis", &["redis"], settings.redis.shown_rows(settings));
+    }
     for (index, route) in settings.routes.iter().enumerate() {
         let path = [ROUTES, &index.to_string()];
         writer.write_table(ROUTES, &path, route.rows(settings));
     }
     writer.write_table("log", &["log"], settings.log.shown_rows(settings));
     writer.text
+}
+
+/// Returns whether something is in Redis.
+fn uses_redis(settings: &Settings) -> bool {
+    let mut zones = settings.zones.iter().map(|zone| zone.store);
+    let mut rooms = settings.origins.iter().filter_map(|it| it.room.as_ref());
+    let mut origins = settings.origins.iter().map(|origin| origin.store);
+    let is_redis = |store| store == StoreKind::Redis;
+    zones.any(is_redis) || origins.any(is_redis) || rooms.any(|room| is_redis(room.store))
+}
+
+/// Defaults of the fields of a zone or an origin that matter with Redis alone.
+const WITH_REDIS: [(&str, &str); 3] = [
+    ("lease", "\"0\""),
+    ("orphan", "\"75s\""),
+    ("on_store_failure", "\"local\""),
+];
+
+/// Removes defaults that matter with Redis alone from the rows of what is in memory.
+fn without_unused(mut rows: Rows, store: StoreKind) -> Rows {
+    rows.retain(|(name, shown)| match shown {
+        Shown::Value(value) if store == StoreKind::Memory => {
+            !WITH_REDIS.contains(&(&**name, &**value))
+        }
+        _ => true,
+    });
+    rows
 }
 
 /// Title of the tables of routes, which are written `[[routes]]`.

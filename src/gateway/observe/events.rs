@@ -12,7 +12,7 @@ use tracing::field::display;
 use crate::observe::forwarders::Forwarders;
 use crate::observe::key_names::KeyNames;
 use crate::observe::networks::Networks;
-use crate::observe::summary::Summary;
+use crate::observe::summary::{MINUTE, Summary};
 use crate::observe::throttle::Throttle;
 
 /// A request that waited or was rejected, or would have been in a dry run.
@@ -29,7 +29,7 @@ pub struct LimitedRequest<'r> {
     pub excess: Excess,
 }
 
-/// Log events of one zone: at most one a second for rejections, and one for delays.
+/// Log events of one zone: at most one a minute for rejections, and one a second for delays.
 pub struct Events {
     /// Untrusted peers of the zone's limited requests that name clients.
     pub forwarders: Forwarders,
@@ -51,7 +51,7 @@ impl Default for Events {
     fn default() -> Self {
         Self {
             forwarders: Forwarders::default(),
-            rejections: Summary::new(|rejection: &Rejection, count| {
+            rejections: Summary::every(MINUTE, |rejection: &Rejection, count| {
                 tracing::info!(
                     zone = rejection.zone,
                     count,
@@ -111,7 +111,8 @@ fn rounded(excess: Excess) -> f64 {
     (excess.requests() * 10.0).round() / 10.0
 }
 
-/// Log events of the gate of one origin: of each kind at most one a second.
+/// Log events of the gate of one origin: at most one a minute for rejections, and one a second of
+/// each other kind.
 ///
 /// A gate bounds the pace of all requests to the origin.
 pub struct GateEvents {
@@ -138,7 +139,7 @@ pub struct RejectionAtGate {
 
 impl Default for GateEvents {
     fn default() -> Self {
-        let rejections = Summary::new(|rejection: &RejectionAtGate, count| {
+        let rejections = Summary::every(MINUTE, |rejection: &RejectionAtGate, count| {
             let RejectionAtGate {
                 origin,
                 key,

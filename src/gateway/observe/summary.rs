@@ -7,13 +7,15 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-/// Minimum interval of two lines.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of lines about changes, which have few repetitions.
+pub const SECOND: Duration = Duration::from_secs(1);
+/// Interval of lines about requests, of which many are rejected for a long time.
+pub const MINUTE: Duration = Duration::from_secs(60);
 
-/// Writes at most one line a second, with the number of events since the line before.
+/// Writes at most one line an interval, with the number of events since the line before.
 ///
-/// The first event after a pause has its line at once. Later ones have one line at the end of each
-/// second. So each event is in a line that is written within a second after it.
+/// The first event after an interval without events has its line at once. Later ones have one line
+/// at the end of each interval. The end of the process writes a last one.
 pub struct Summary<T: 'static>(Arc<Shared<T>>);
 
 /// State that all clones share.
@@ -21,6 +23,8 @@ struct Shared<T: 'static> {
     /// Number of events since the last line.
     count: AtomicU64,
     state: Mutex<State<T>>,
+    /// Minimum time between two lines.
+    interval: Duration,
     /// Writes the line of an event and the number of events.
     write: fn(&T, u64),
 }
@@ -29,19 +33,20 @@ struct Shared<T: 'static> {
 struct State<T> {
     /// Event that the next line describes.
     event: Option<T>,
-    /// Whether a task ([`Shared::follow`]) writes the line of each second.
+    /// Whether a task ([`Shared::follow`]) writes the line of each interval.
     is_followed: bool,
 }
 
 impl<T: Send + 'static> Summary<T> {
     /// Creates a summary. `write`: writes the line of an event and the number of events.
-    pub fn new(write: fn(&T, u64)) -> Self {
+    pub fn every(interval: Duration, write: fn(&T, u64)) -> Self {
         Self(Arc::new(Shared {
             count: AtomicU64::new(0),
             state: Mutex::new(State {
                 event: None,
                 is_followed: false,
             }),
+            interval,
             write,
         }))
     }
@@ -81,10 +86,10 @@ impl<T: Send + 'static> Shared<T> {
         }
     }
 
-    /// Writes one line at the end of each second, until a second has no event.
+    /// Writes one line at the end of each interval, until one has no event.
     async fn follow(self: Arc<Self>) {
         loop {
-            sleep(INTERVAL).await;
+            sleep(self.interval).await;
             let mut state = self.lock();
             if state.event.is_none() {
                 // An event that is counted from now on is described after this, and starts a new
@@ -137,13 +142,15 @@ mod tests {
 
     /// Creates a summary that writes its lines to `LINES`: an event and the number of events.
     fn create_summary() -> Summary<u32> {
-        Summary::new(|event, count| LINES.with_borrow_mut(|lines| lines.push((*event, count))))
+        Summary::every(SECOND, |event, count| {
+            LINES.with_borrow_mut(|lines| lines.push((*event, count)))
+        })
     }
 
     async fn advance_a_second() {
         // The task sets its timer when it is first polled.
         yield_now().await;
-        advance(INTERVAL).await;
+        advance(SECOND).await;
         yield_now().await;
     }
 

@@ -17,7 +17,7 @@ use config::{Health, ServerUrl};
 use limit::Moment;
 
 use super::good_answers::{Client, GoodAnswers};
-use crate::observe::summary::Summary;
+use crate::observe::summary::{SECOND, Summary};
 use crate::time::clock;
 
 /// Maximum number of clients that are distinguished in a row of failures.
@@ -88,7 +88,7 @@ impl ServerHealth {
             dead_until: AtomicU64::new(0),
             contradictions: AtomicU32::new(0),
             is_ill: AtomicBool::new(false),
-            log: Summary::new(|line, changes| line(changes)),
+            log: Summary::every(SECOND, |line, changes| line(changes)),
         }
     }
 

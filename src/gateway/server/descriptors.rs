@@ -76,7 +76,7 @@ fn min_descriptors(server: &config::Server, open: u64) -> u64 {
 
 /// Returns the maximum number of clients under this limit, at most `max_connections`.
 ///
-/// Logs if they are fewer. Call it when the sockets and threads of the start are open.
+/// Logs if they are fewer than half of it. Call it when the sockets and threads of the start are open.
 pub(super) fn max_clients(max_connections: usize, limit: Option<u64>) -> usize {
     let Some(limit) = limit else {
         return max_connections;
@@ -88,11 +88,9 @@ pub(super) fn max_clients(max_connections: usize, limit: Option<u64>) -> usize {
     }
     let reserved = open + RESERVED_FOR_GATEWAY + RESERVED_FOR_ORIGINS;
     let needed = (max_connections as u64).saturating_add(reserved);
-    // Warns only below half of max_connections: a user who kept its default may need fewer clients.
+    // Few gateways ever have half of `max_connections`. The headline tells of one that is full.
     if clients < max_connections / 2 {
         tracing::warn!(clients, max_connections, limit, needed, "{FEWER_CLIENTS}");
-    } else {
-        tracing::info!(clients, max_connections, limit, needed, "{FEWER_CLIENTS}");
     }
     clients
 }

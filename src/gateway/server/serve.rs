@@ -115,13 +115,17 @@ pub async fn serve(
     }
 }
 
-/// Logs the addresses and the version at the start.
+/// Logs the addresses, the name and the version at the start.
 fn log_start(server: &config::Server) {
-    let version = env!("CARGO_PKG_VERSION");
-    tracing::info!(gateway = server.name, version, "the gateway starts");
     let addresses: Vec<_> = server.listen.iter().map(ToString::to_string).collect();
-    let (address, live_page) = (addresses.join(", "), server.admin.map(live_page));
-    tracing::info!(address, live_page = live_page.as_deref(), "listening");
+    let live_page = server.admin.map(live_page);
+    tracing::info!(
+        address = addresses.join(", "),
+        live_page = live_page.as_deref(),
+        gateway = server.name,
+        version = env!("CARGO_PKG_VERSION"),
+        "listening"
+    );
 }
 
 /// Sources of events while the gateway accepts connections.

@@ -52,7 +52,7 @@ pub fn gateway_toml(advice: &Advice, name: &str, option: &str, origin: Option<&s
          # {headline} {basis}.\n\
          # `drip advise {name}` shows the keys; `drip simulate{option} --summary {name}` replays the log\n\
          # against this file.\n\
-         {caution}# Saved changes take effect at once; `drip check{option}` shows every value in force.\n\n\
+         {caution}# Saved changes take effect at once; `drip check --all{option}` shows every value in force.\n\n\
          [server]\n\
          listen = [\"127.0.0.1:8080\"]           # also \"[::]:8080\", or \"unix:drip.sock\"\n\
          admin = \"127.0.0.1:9090\"              # the live page, metrics and API; \"off\" for none\n\

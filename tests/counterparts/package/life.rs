@@ -144,7 +144,7 @@ fn each_link_of_the_installed_pages_leads_to_an_installed_file() {
 fn the_packaged_file_is_valid_and_the_socket_unit_fits_it() {
     let file = source("packaging/gateway.toml");
     let settings = run(Command::new(env!("CARGO_BIN_EXE_drip"))
-        .args(["check", "-c"])
+        .args(["check", "--all", "-c"])
         .arg(&file));
     let socket = fs::read_to_string(source("packaging/systemd/drip.socket")).expect("a unit");
     let address = line(&socket, "ListenStream=").trim_start_matches("ListenStream=");

@@ -170,8 +170,7 @@ fn the_composed_gateway_has_a_right_file_and_is_asked_where_it_listens() {
     let mut check = drip();
     check.env("DRIP_ADMIN_TOKEN", "secret");
     let output = check
-        .arg("check")
-        .arg("-c")
+        .args(["check", "--all", "-c"])
         .arg(file)
         .output()
         .expect("drip");
