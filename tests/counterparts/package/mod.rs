@@ -9,6 +9,7 @@ mod health;
 mod image;
 mod journal;
 mod life;
+mod release;
 mod root;
 mod unit;
 
