@@ -244,3 +244,13 @@ fn streams_of_agents_take_no_permit_and_a_user_has_ten() {
     assert_eq!(tools, 8);
     drop((open, calls));
 }
+
+#[test]
+fn a_flash_crowd_shares_an_answer_but_for_those_who_are_logged_in() {
+    let origin = Origin::start();
+    // The commands may take longer than five seconds on a busy machine.
+    let kept = [("keep = \"5s\"", "keep = \"10m\"")];
+    Example::start("flash-crowd", &origin, &kept).works();
+    let targets: Vec<String> = origin.arrivals().into_iter().map(|it| it.target).collect();
+    assert_eq!(targets, ["/news", "/news"], "one for all, one for a session");
+}
