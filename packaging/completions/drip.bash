@@ -151,7 +151,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__check)
-            opts="-c -h --config --json --help"
+            opts="-c -h --config --all --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -30,7 +30,7 @@ complete -c drip -n "__fish_drip_needs_command" -s V -l version -d 'Print versio
 complete -c drip -n "__fish_drip_needs_command" -f -a "run" -d 'Run the gateway (the default)'
 complete -c drip -n "__fish_drip_needs_command" -f -a "demo" -d 'Show how the gateway smooths bursts, or stops a flood (--scene fair): runs the gateway, a sample origin and clients in one process'
 complete -c drip -n "__fish_drip_needs_command" -f -a "init" -d 'Write a commented gateway.toml to start from; an existing file is not overwritten'
-complete -c drip -n "__fish_drip_needs_command" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
+complete -c drip -n "__fish_drip_needs_command" -f -a "check" -d 'Validate the file, and print every problem found'
 complete -c drip -n "__fish_drip_needs_command" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
 complete -c drip -n "__fish_drip_needs_command" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
 complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
@@ -48,6 +48,7 @@ complete -c drip -n "__fish_drip_using_subcommand init" -l origin -d 'The origin
 complete -c drip -n "__fish_drip_using_subcommand init" -l from -d 'An nginx.conf to translate, or an access log to take the numbers from' -r -F
 complete -c drip -n "__fish_drip_using_subcommand init" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand check" -s c -l config -d 'The configuration file, as [FILE] names it' -r -F
+complete -c drip -n "__fish_drip_using_subcommand check" -l all -d 'Print all settings in force, too'
 complete -c drip -n "__fish_drip_using_subcommand check" -l json -d 'Print the problems as JSON, on standard output'
 complete -c drip -n "__fish_drip_using_subcommand check" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand schema" -s h -l help -d 'Print help'
@@ -93,7 +94,7 @@ complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "run" -d 'Run the gateway (the default)'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "demo" -d 'Show how the gateway smooths bursts, or stops a flood (--scene fair): runs the gateway, a sample origin and clients in one process'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "init" -d 'Write a commented gateway.toml to start from; an existing file is not overwritten'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "check" -d 'Validate the file, and print every problem found'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "import" -d 'Translate an nginx.conf or Ingress objects, and report each line that could not be translated'
 complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top find health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
