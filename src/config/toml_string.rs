@@ -15,10 +15,14 @@ pub fn toml_string(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            // `\u` of TOML has four hexadecimal digits.
+            // `\u` of TOML has four hexadecimal digits, and `\U` has eight.
             c if !is_printable(c) => {
+                let code = u32::from(c);
                 // Writing to a string does not fail.
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+                let _ = match u16::try_from(code) {
+                    Ok(code) => write!(quoted, "\\u{code:04X}"),
+                    Err(_) => write!(quoted, "\\U{code:08X}"),
+                };
             }
             c => quoted.push(c),
         }

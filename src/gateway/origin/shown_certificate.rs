@@ -57,7 +57,7 @@ impl ShownCertificate {
         };
         self.expires.store(expires, Ordering::Relaxed);
         let now = unix_now();
-        // `expiry` returns a text only if the certificate has expired or expires soon.
+        // `expiry_warning` returns a text only if the certificate has expired or expires soon.
         let Some(expiry_text) = expiry_warning(expires, now).filter(|_| expires > now) else {
             return;
         };

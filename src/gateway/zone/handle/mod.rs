@@ -220,8 +220,8 @@ impl Zone {
             && present.store == settings.store
     }
 
-    /// Retires the zone, which was removed from the file: its supervisors end after the last
-    /// waiter.
+    /// Retires the zone, which was removed from the file: its supervisors end once no request
+    /// waits, is in flight or is being decided.
     ///
     /// Overrides end now, because nobody could undo them.
     pub fn retire(&self) {

@@ -113,7 +113,9 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
     let limited = advice::limited_keys(zone).filter(|_| !alone || others);
     let culprit = match &shared {
         Some(shared) => Some(shared.evidence.clone()),
-        None => top.filter(|key| is_worth_naming(key, zone)).map(blame),
+        None => top
+            .filter(|key| is_worth_naming(key, rejected, zone))
+            .map(blame),
     };
     let severity = Severity::bad_if(!alone && rejected * 2 >= came);
     // A client that had a sufficient limit before a change needs no plan of its own.
@@ -149,11 +151,14 @@ pub(crate) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Findin
 }
 
 /// Returns whether a key has such a share of the rejections that its name is useful.
-fn is_worth_naming(key: &HeavyKey, zone: &ZoneSample) -> bool {
+///
+/// One of the first few rejections is a large share of them, and says nothing.
+fn is_worth_naming(key: &HeavyKey, rejected: u64, zone: &ZoneSample) -> bool {
     let limited_keys = zone.advice.as_ref().map(|it| it.limited_keys);
     let mean_share = limited_keys.map(|keys| part(1, keys));
     let is_above_others = mean_share.is_some_and(|mean| key.share >= NAMED_MULTIPLE * mean);
-    key.share >= HALF || (key.share >= NAMED_SHARE && is_above_others)
+    let are_several = key.share * part(rejected, 1) >= part(MIN_REJECTIONS, 1);
+    key.share >= HALF || (key.share >= NAMED_SHARE && is_above_others && are_several)
 }
 
 /// Returns the remedy for a limit that protects passwords from guessing: it is meant to reject.

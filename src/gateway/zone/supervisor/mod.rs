@@ -271,8 +271,8 @@ impl ZoneSupervisor {
         arrivals.arrivals(self.shard.pacer.now())
     }
 
-    /// Retires the zone, which was removed from the file: ends the supervisor after its last
-    /// waiter.
+    /// Retires the zone, which was removed from the file: ends the supervisor once no request
+    /// waits, is in flight or is being decided.
     pub(super) fn retire(&mut self) {
         self.phase = Phase::Retiring;
         self.release_leases();

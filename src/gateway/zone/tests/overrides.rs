@@ -146,6 +146,7 @@ async fn a_new_configured_rate_in_a_pause_applies_after_it() {
     assert_eq!(passed(&mut joins).await, 0, "a reload keeps the pause");
     bench.resume_zone().await;
     bench.admits_after(SECOND, &mut joins[0]).await;
+    assert!(waits(&mut joins[1]).await);
 }
 
 #[actix::test]

@@ -252,5 +252,9 @@ fn a_flash_crowd_shares_an_answer_but_for_those_who_are_logged_in() {
     let kept = [("keep = \"5s\"", "keep = \"10m\"")];
     Example::start("flash-crowd", &origin, &kept).works();
     let targets: Vec<String> = origin.arrivals().into_iter().map(|it| it.target).collect();
-    assert_eq!(targets, ["/news", "/news"], "one for all, one for a session");
+    assert_eq!(
+        targets,
+        ["/news", "/news"],
+        "one for all, one for a session"
+    );
 }
