@@ -395,7 +395,7 @@ impl Origin {
         self.store == StoreKind::Redis
     }
 
-    /// Returns whether the origin has `rate`, `max_in_flight` or a back-off.
+    /// Returns whether the origin has `rate` or a back-off, or it or a server has `max_in_flight`.
     fn is_limited(&self) -> bool {
         let limits_in_flight = self.max_in_flight.is_some() || self.limits_servers();
         self.rate.is_some() || limits_in_flight || self.backoff.is_some()

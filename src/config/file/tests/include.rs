@@ -122,6 +122,7 @@ fn problems_name_the_file_that_they_are_in() {
         let found = problems_beside(&text, &[("conf.d/a.toml", included)]);
         let (main, other) = found.split_once("\nconf.d/a.toml:").unwrap_or((&found, ""));
         assert!(main.starts_with("gateway.toml:7:8: rate: a rate of 0"), "{found}");
+        assert_eq!(main.lines().count(), 1, "{found}");
         assert_eq!(other, expected, "{included}");
     }
 }
