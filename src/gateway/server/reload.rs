@@ -199,7 +199,7 @@ impl Reloader {
         // The history comes first: a client that sees the reload also finds its changes.
         self.history.add(now, by, changes.clone());
         self.file_state.send_modify(|state| {
-            state.record_reload(is_change, change.flatten(), needs_restart, now)
+            state.record_reload(is_change, change.flatten(), needs_restart, now);
         });
         log_warnings(self.gateway().settings(), &self.file);
         tracing::info!(
