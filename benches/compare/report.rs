@@ -271,7 +271,7 @@ fn points(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the position of an item on an axis with names.
+/// Returns an index or a count as a coordinate.
 fn coordinate(index: usize) -> f64 {
     crate::support::figures::float(index as u64)
 }

@@ -20,7 +20,7 @@ pub struct Counts {
 pub enum Outcome {
     /// Answered with this status.
     Answered(u16),
-    /// The connection failed.
+    /// The connection failed, or its stream was reset.
     Failed,
     /// The client's timeout expired.
     GivenUp,

@@ -26,7 +26,7 @@ const MAX_REQUESTS: u64 = 250_000_000;
 pub struct Survey {
     /// Makes the keys of requests for which the log has none.
     pub(super) template: KeyTemplate,
-    /// Name of the zone whose keys are counted; `None`: only the template makes keys.
+    /// Name of the zone whose logged keys are counted; `None`: logged keys are ignored.
     pub(super) zone: Option<String>,
     /// The zone, if it is from a file.
     file_zone: Option<Box<config::Zone>>,

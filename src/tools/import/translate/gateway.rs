@@ -54,8 +54,8 @@ impl Translation<'_> {
         std::iter::once(section).chain(tls).collect()
     }
 
-    /// Adds the field `listen`, and `admin` if its default address is in `listen`. Notes addresses
-    /// that are left out.
+    /// Adds the field `listen`, and `admin` if its default address conflicts with one of these.
+    /// Notes addresses that are left out.
     fn add_listen(&mut self, servers: &[Server], has_certificate: bool, section: &mut Section) {
         let has_tls = servers.iter().any(Server::has_tls);
         let mut listens: Vec<&str> = Vec::new();
