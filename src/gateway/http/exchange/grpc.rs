@@ -98,11 +98,10 @@ mod tests {
                 assert_eq!(timeout(&head).is_some(), expected, "{kind}");
             }
         }
-        let (parts, ()) = http::Request::post("http://a/")
-            .body(())
-            .unwrap()
-            .into_parts();
-        assert!(!RequestHead::of_http2(&parts, true).unwrap().is_grpc());
+        let untyped = http::Request::post("http://a/").header("grpc-timeout", "1S");
+        let (parts, ()) = untyped.body(()).unwrap().into_parts();
+        let head = RequestHead::of_http2(&parts, true).unwrap();
+        assert!(!head.is_grpc() && timeout(&head).is_none());
     }
 
     #[test]

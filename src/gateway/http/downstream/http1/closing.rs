@@ -33,7 +33,7 @@ impl<S: Socket> Http1Connection<S> {
             .await
             .is_ok()
         {
-            // `true`: the client may still be sending the rest of its malformed request.
+            // `true`: the client may still be sending the rest of its request.
             self.close(true).await;
         }
     }

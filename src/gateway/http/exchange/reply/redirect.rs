@@ -1,4 +1,4 @@
-//! Redirect of a plain request to HTTPS, for a listener that serves nothing else.
+//! Redirect to HTTPS, on a listener that serves only the checks of a certificate authority.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU16;
