@@ -62,8 +62,14 @@ fn a_waiter_that_leaves_returns_a_charge_of_its_cost() {
     }
     let left = line.leave(Ticket(1), |cost, charge| *cost == charge.0);
     assert_eq!(left, Some((5, 300)));
-    let departed = take_all(&mut line, 1000);
-    assert_eq!(departed, [(1, (5, 100)), (5, (1, 200)), (1, (1, 400))]);
+    let departed = std::iter::from_fn(|| line.take_due(at(1000)));
+    let departed: Vec<_> = departed.map(|it| (it.waiter, it.due, it.charge)).collect();
+    let expected = [
+        (1, at(100), (5, 100)),
+        (5, at(200), (1, 200)),
+        (1, at(400), (1, 400)),
+    ];
+    assert_eq!(departed, expected);
 }
 
 #[test]

@@ -474,7 +474,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
 
     /// Removes a few keys whose last departure no longer counts, or that exceed [`MAX_RESTING`].
     ///
-    /// Frees all memory once the last key is removed.
+    /// Once the last key is removed, frees the memory if there was room for many keys.
     fn forget(&mut self) {
         for _ in 0..FORGOTTEN_AT_ONCE {
             let Some(index) = self.resting.first(&self.flows) else {

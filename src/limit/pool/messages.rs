@@ -41,8 +41,8 @@ impl PermitNeeds {
 pub struct LeasedPermits {
     /// Number of permits: so many requests may be at the origin at once.
     pub permits: usize,
-    /// Instant at which the only permit goes back, because other gateways wait for it; `None`: it
-    /// is kept.
+    /// Instant at which the only permit goes back, because other gateways wait for it; `None`: no
+    /// turn ends.
     pub until: Option<Moment>,
     /// Number of gateways between which the permits rotate; `None`: there is a permit for each.
     pub among: Option<NonZeroU32>,

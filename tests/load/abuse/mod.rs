@@ -27,6 +27,8 @@ const MORE_DESCRIPTORS: usize = 12;
 /// Starts a gateway whose limit is never reached. `server`: fields of `[server]`.
 fn open_gateway(origin: &Origin, server: &str) -> Gateway {
     let zone = one_zone(origin, "1000r/s", "burst = 1000");
-    let zone = zone.replace("servers =", "keep_alive = 4\nservers =");
+    // On a busy machine a request waits for longer than a second for a file descriptor.
+    let patient = "keep_alive = 4\nconnect_timeout = \"30s\"\nservers =";
+    let zone = zone.replace("servers =", patient);
     Gateway::start(&format!("workers = 2\n{server}\n{zone}"))
 }
