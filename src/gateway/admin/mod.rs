@@ -58,7 +58,7 @@ pub use find::Experiments;
 
 /// State that the handlers of the admin port share.
 pub struct Admin {
-    /// Whether the gateway accepts clients: not during its start and its stop.
+    /// Whether the gateway is ready for clients: from the end of its start to the request to stop.
     pub accepting: Arc<AtomicBool>,
     /// All metrics of the process.
     pub recorder: Recorder,

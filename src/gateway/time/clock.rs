@@ -1,8 +1,9 @@
 //! Clock of the gateway: the only module that reads the system's time.
 //!
-//! A `Moment` is an instant in nanoseconds since the Unix epoch. Two more modules read tokio's
-//! clock, which tests pause: `origin/dns.rs` for the age of DNS answers, and `config/watch` for the
-//! time since the last change of the watched file.
+//! A `Moment` is an instant in nanoseconds since the Unix epoch. Three more modules read
+//! tokio's clock, which tests pause: `origin/dns.rs` for the age of DNS answers, `config/watch` for
+//! the time since the last change of the watched file, and `store/timeout.rs` for the time in which
+//! the process stood still.
 
 use std::fs;
 use std::path::Path;
