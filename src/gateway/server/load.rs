@@ -66,7 +66,7 @@ pub fn load(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     {
         found.add(is_start, FileField::AccessLog, why.to_owned());
     }
-    // A start does not need this warning: it raises its limit, and warns itself if less than half fits.
+    // A start does not need this warning: it raises its limit, and warns if less than half fit.
     let max_connections = settings.server.max_connections.get();
     if !is_start && let Some(why) = descriptors::why_too_many(max_connections) {
         found.add(false, FileField::MaxConnections, why);
