@@ -130,18 +130,21 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
 const SLOW: f64 = 1.0;
 
 /// Returns whether requests of an origin wait longer for a response than its responses take.
+///
+/// Under a second it is too early to say so, above all while no response has told how long they take.
 fn is_late(origin: &OriginSample) -> bool {
     let Some(unanswered) = &origin.unanswered else {
         return false;
     };
     let usual = origin.usual.map(|usual| usual.longest);
     let longest = usual.into_iter().chain(origin.latency.p99);
-    match longest.max_by(f64::total_cmp) {
+    let is_longer = match longest.max_by(f64::total_cmp) {
         Some(longest) if unanswered.silence > 0.0 => unanswered.oldest > longest,
         // The origin answers other requests now: a single one may well take longer.
         Some(longest) => unanswered.oldest > 3.0 * longest,
-        None => unanswered.silence > 0.0,
-    }
+        None => unanswered.silence >= SLOW,
+    };
+    is_longer && unanswered.oldest >= SLOW
 }
 
 /// Advises to look at an origin that is slow or silent, instead of sending it more; `None`: none

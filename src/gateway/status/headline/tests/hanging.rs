@@ -108,6 +108,13 @@ fn a_hanging_origin_is_reported_before_the_queue_it_causes() {
     })
     .says("leaves requests without an answer: find out why")
     .not(&["aise", "`rate`"]);
+    // The first second of an origin that takes half a second: nobody knows what is usual.
+    reported("bad rejecting api", |now| {
+        silent(now, 2, 0, 0.4, None);
+        gated(now, 10, 50);
+        now.origins[0].unanswered.as_mut().unwrap().oldest = 0.4;
+    })
+    .not(&["without an answer"]);
     // Long polls that take as long as before: none is late before a minute.
     reported("none idle", |now| {
         let mut usual = USUAL;
