@@ -27,7 +27,9 @@ fn advise(folder: &Path, args: &[&str]) -> String {
 
 /// Returns the lines to paste.
 fn toml(report: &str) -> &str {
-    let (_, rest) = report.split_once("limit:\n\n").expect("lines to paste");
+    let (_, rest) = report
+        .split_once("zone of this name:\n\n")
+        .expect("lines to paste");
     rest.split("\nFor a gate").next().expect("a part")
 }
 

@@ -28,7 +28,7 @@ pub fn report(advice: &Advice) -> String {
     let target = if survey.has_file_zone() {
         "Add these fields to the tables of the file, the first to that of the route"
     } else {
-        "Paste this at the end of a gateway.toml, below the route to limit"
+        "Paste this at the end of a gateway.toml, in place of the limits of its last route and of a zone of this name"
     };
     let _ = write!(text, "\n{target}:\n\n");
     text.push_str(&toml_to_paste(advice));
