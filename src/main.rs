@@ -69,7 +69,8 @@ enum Command {
     Advise(advise::AdviseArguments),
     /// Show a gateway in a terminal every second; if the output is not a terminal, print it once
     ///
-    /// `q` quits. Where the gateway has a `DRIP_ADMIN_READ_TOKEN`, start drip top with the same variable.
+    /// `q` quits. Where the gateway has a `DRIP_ADMIN_READ_TOKEN`, start drip top with the same
+    /// variable.
     Top {
         /// The address of its admin port
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]

@@ -72,7 +72,8 @@ fn line_07_a_path_with_a_zero_byte_is_refused() {
     }
 }
 
-// nginx takes Host, not the authority, for $http_host, and haproxy leaves the target in absolute form.
+// nginx takes Host, not the authority, for $http_host, and haproxy leaves the target in absolute
+// form.
 #[test]
 fn line_08_the_authority_of_an_absolute_target_is_the_host() {
     let bed = Testbed::drip("", "");

@@ -25,7 +25,8 @@ fn passed(gateway: &Gateway, key: &str, asked: usize) -> (usize, Answer) {
     (passed, answers.pop().expect("an answer"))
 }
 
-/// Waits until a window of this many milliseconds has just begun, unless it lasts for `needed` more.
+/// Waits until a window of this many milliseconds has just begun, unless it lasts for `needed`
+/// more.
 #[allow(clippy::disallowed_methods)]
 fn wait_for_a_window(length: u128, needed: u128) {
     let past = SystemTime::now()

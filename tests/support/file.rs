@@ -7,8 +7,8 @@ use super::{Gateway, Origin};
 
 /// Returns a file with the origin `app` over HTTP/1 and a route of all paths to it.
 ///
-/// `server`: fields of `[server]`. `more`: further fields of the origin, and whole tables. Fields of
-/// the route may follow.
+/// `server`: fields of `[server]`. `more`: further fields of the origin, and whole tables. Fields
+/// of the route may follow.
 pub fn one_origin(origin: SocketAddr, server: &str, more: &str) -> String {
     to_app(&format!("http://{origin}"), server, more)
 }

@@ -76,7 +76,8 @@ fn min_descriptors(server: &config::Server, open: u64) -> u64 {
 
 /// Returns the maximum number of clients under this limit, at most `max_connections`.
 ///
-/// Logs if they are fewer than half of it. Call it when the sockets and threads of the start are open.
+/// Logs if they are fewer than half of it. Call it when the sockets and threads of the start are
+/// open.
 pub(super) fn max_clients(max_connections: usize, limit: Option<u64>) -> usize {
     let Some(limit) = limit else {
         return max_connections;

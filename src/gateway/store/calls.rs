@@ -160,8 +160,8 @@ impl<'a> Call<'a> {
     pub(super) fn packed(&self) -> Vec<u8> {
         let rate = self.pace.packed();
         let entries: usize = self.entries().sum();
-        // Command, two times and a length; a length for each key; and for each entry its count, cost
-        // and three numbers.
+        // Command, two times and a length; a length for each key; and for each entry its count,
+        // cost and three numbers.
         let mut packed = Vec::with_capacity(19 + rate.len() + 2 * self.keys.len() + 32 * entries);
         packed.push(self.command as u8);
         let mut add = |bytes: &[u8]| packed.extend_from_slice(bytes);

@@ -154,8 +154,8 @@ fn print_steps(options: &FindArguments, experiment: &Value, printed: usize) -> i
     Ok(steps.len())
 }
 
-/// Prints the result of an ended experiment. Returns whether it has one: a limit, or a number that it
-/// is at least.
+/// Prints the result of an ended experiment. Returns whether it has one: a limit, or a number that
+/// it is at least.
 fn print_end(options: &FindArguments, experiment: &Value) -> io::Result<bool> {
     if options.json {
         print_json(experiment)?;

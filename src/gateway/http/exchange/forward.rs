@@ -104,7 +104,8 @@ impl<'a, 'r: 'a> Forward<'a, 'r> {
         record: &'a mut RequestRecord<'r>,
     ) -> Self {
         let Destination { route, origin } = admitted.to;
-        // The clock is read only if the request waited at the gate, or may have waited as a follower.
+        // The clock is read only if the request waited at the gate, or may have waited as a
+        // follower.
         let began = match &record.at_gate {
             // The request waited at the gate.
             Some(GateProgress::Passed(span)) if !span.is_zero() => record.now(),

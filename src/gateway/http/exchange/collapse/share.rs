@@ -222,8 +222,8 @@ async fn wait_for_leader(
     loop {
         let now = pacer.now();
         let departed = follower.departed();
-        // Kept while the leader has departed, also if another one follows at once. `None` again while
-        // the current leader has not departed.
+        // Kept while the leader has departed, also if another one follows at once. `None` again
+        // while the current leader has not departed.
         first_departed = departed.and(first_departed.or(departed));
         let until = match (first_departed, limit_at_gate) {
             (None, Some(limit_at_gate)) => began + limit_at_gate,
