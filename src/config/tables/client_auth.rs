@@ -18,9 +18,9 @@ pub struct ClientAuth {
     pub is_required: bool,
 }
 
-/// Value of `client_auth`.
+/// Kind of the value of `client_auth`: how it is read and shown, and its form.
 const AUTH: Kind<AuthWord> = word();
-/// Form of `client_auth`.
+/// Form of the value of `client_auth` in the file, for the JSON Schema.
 pub(super) const AUTH_FORM: Form = AUTH.form;
 
 words! {
@@ -37,8 +37,9 @@ words! {
 
 /// Reads the fields of one table. Reports wrong values, which count as missing.
 ///
-/// `default`: value for a table without these fields. Returns `None` if no certificate is
-/// requested.
+/// `default`: value for a table without these fields. With authorities and without `client_auth`,
+/// a certificate is required, unless `default` does not require one. Returns `None` if no
+/// certificate is requested.
 pub(super) fn read(fields: &mut Fields, default: Option<&ClientAuth>) -> Option<ClientAuth> {
     let ca = fields.read_optional("client_ca", file);
     let crl = fields.read_optional("client_crl", file);

@@ -13,6 +13,8 @@ use crate::http::message::decimal;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preconditions<'a> {
     /// First line of `If-None-Match`.
+    ///
+    /// Further lines are ignored: at worst, the client gets an answer in full that it has already.
     pub if_none_match: Option<&'a [u8]>,
     /// `If-Modified-Since`.
     pub if_modified_since: Option<&'a [u8]>,
@@ -120,7 +122,8 @@ fn part(range: &[u8], length: usize) -> Presented {
     let Some((first, last)) = set.trim().split_once('-') else {
         return Presented::Whole;
     };
-    // A number with too many digits is beyond the end of every body.
+    // `first-last`, `first-` or `-count`. A number with too many digits is beyond the end of every
+    // body.
     let number = |text: &str| Some(decimal(text.as_bytes())?.parse().unwrap_or(usize::MAX));
     let (first, last) = (first.trim(), last.trim());
     let (start, end) = match (number(first), number(last)) {

@@ -181,6 +181,8 @@ struct Decision {
 fn decide(join: &Join<'_>, in_force: InForce, reply: &OperationReply<'_>) -> Option<Decision> {
     let (rate, now) = (in_force.rate, reply.now);
     let cost = join.limit.cost;
+    // The script reports its findings once for equal joins. The charges of the accepted ones before
+    // this join are added here.
     let charged_before = reply.charged_before(cost);
     let findings = reply.entry.findings;
     let expires_at_level = |level| Some(Bucket::next_at_level(rate, level, now).drained_at(rate));
@@ -191,13 +193,15 @@ fn decide(join: &Join<'_>, in_force: InForce, reply: &OperationReply<'_>) -> Opt
     };
     Some(match join.algorithm {
         Algorithm::LeakyBucket => {
-            // The level of the key and the level at the end of the schedule, each in requests and a
-            // rest in ticks, which both have; and the number of the slot at that end.
+            // `requests` and `rest`: level of the key, in whole requests and ticks.
+            // `schedule_requests` and the same `rest`: level at the end of the schedule.
+            // `schedule_end`: number of the slot at that end.
             let [requests, rest, schedule_requests, schedule_end] = findings;
             let level = ticks(rate, requests.checked_add(charged_before)?, rest);
             let slots_behind_end = i128::from(first_slot(reply, cost)) - i128::from(schedule_end);
             let schedule_level =
                 ticks(rate, schedule_requests, rest) + slots_behind_end * rate.ticks_per_request();
+            // The script has decided with the limit as it was sent, so this decision uses it, too.
             let verdict = decide_on_schedule(join.sent_limit(), rate, now, level, schedule_level);
             Decision {
                 verdict,
@@ -235,6 +239,7 @@ fn decide(join: &Join<'_>, in_force: InForce, reply: &OperationReply<'_>) -> Opt
 fn first_slot(reply: &OperationReply<'_>, cost: Cost) -> u64 {
     let [.., schedule_end] = reply.entry.findings;
     let free_slots = &reply.entry.free_slots;
+    // `nth`: number of equal joins before this one. The first joins get the refunded slots.
     let free_slot = usize::try_from(reply.nth).map_or(None, |nth| free_slots.get(nth));
     free_slot.copied().unwrap_or_else(|| {
         let free_count = u64::try_from(free_slots.len()).unwrap_or(u64::MAX);
@@ -283,7 +288,8 @@ fn decide_by_tokens(limit: Limit, rate: Rate, now: Moment, missing: i128) -> Ver
     };
     let mut bucket = Bucket::next_at_level(rate, missing, now);
     match bucket.decide(rate, limit, now) {
-        // As in `limit`: the number of missing tokens, plus one for this request.
+        // As `Meter::refuses` of the crate `limit` computes it: the number of missing tokens, plus
+        // the cost of this request.
         Verdict::Reject(refusal) => Verdict::Reject(Refusal {
             excess: bucket.excess(rate, now).plus(limit.cost),
             ..refusal

@@ -136,12 +136,14 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error if Redis was not reached in time or refused. The call may have had its
-    /// effect all the same: slots of a claim that was [late](Error::Late) may be lost.
+    /// effect all the same. For example, a *claim* takes slots of a gate: if it was
+    /// [late](Error::Late), its slots may be lost.
     pub async fn call<C: ScriptCall>(&self, call: &C) -> Result<C::Reply, Error> {
         let (keys, packed) = (call.keys(), call.packed());
         let command =
             |sent: Option<&_>| script::command(C::SCRIPT, keys.iter(), &packed, &self.prefix, sent);
         let reply = self.run_one(command).await?;
+        // The outer error is an invalid reply. A valid reply may be a refusal, the inner error.
         self.read(&reply, |packed| call.read(packed))?
     }
 
@@ -272,7 +274,8 @@ impl Store {
             Ok(Ok(_)) => Error::InvalidReply,
             Ok(Err(error)) => {
                 if used.get().is_some() {
-                    // The server may be unable to answer scripts.
+                    // The connection was open and failed during the commands: the server may be no
+                    // Redis that runs scripts. So the next probe runs one.
                     self.doubt.suspect();
                 }
                 self.connection_error(&error)

@@ -24,7 +24,9 @@ pub(super) enum RedisConnection {
 }
 
 impl RedisConnection {
-    /// Connects. Has no timeout: the caller must set one.
+    /// Connects. Has no timeout as a whole: the caller must set one.
+    ///
+    /// In a cluster, the connection to each node has a timeout of its own.
     pub(super) async fn open(url: &Url, authorities: Option<&Authorities>) -> RedisResult<Self> {
         #[cfg(test)]
         if let Some(dialed) = simulated::dial(url) {
@@ -40,6 +42,8 @@ impl RedisConnection {
                 Ok(Self::Server(connection))
             }
             Servers::Cluster(nodes) => {
+                // The cluster client takes no authorities, and connects to nodes by itself. So they
+                // are set for this thread.
                 trust_nodes(authorities);
                 let client = ClusterClient::builder(nodes.iter().map(String::as_str))
                     .connection_timeout(NODE_CONNECT_TIMEOUT)

@@ -35,6 +35,8 @@ pub async fn take_permits<'z>(
     match take_all(&mut admissions, limits).await {
         Ok(()) => Ok(admissions),
         Err((index, rejection)) => {
+            // The zone that rejected the request has counted that. In the metrics of the other
+            // zones, the request counts as rejected elsewhere.
             admissions.remove(index).withdraw();
             admissions
                 .into_iter()

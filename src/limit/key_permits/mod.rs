@@ -137,7 +137,9 @@ impl KeyPermits {
 
     /// Returns whether one more request may run under this maximum.
     ///
-    /// `running` requests already run here.
+    /// `running` requests already run here. The permits were granted under the maximum of the last
+    /// call. A request under a lower one must not use them: all gateways together may have more of
+    /// them than its maximum.
     pub fn is_free(&self, maximum: NonZeroU32, running: usize, now: Moment) -> bool {
         running < self.granted
             && running < maximum.get() as usize
@@ -219,6 +221,8 @@ impl KeyPermits {
             self.is_mixed = false;
         }
         self.granted = self.granted.min(requested);
+        // Running requests have a permit, even if its grant has expired. The gateway waits at the
+        // store if more requests could run now than have one.
         let waits = needs.running + needs.waiting > self.granted.max(needs.running);
         self.stands_in_line = waits;
         let yields = std::mem::take(&mut self.yields);
@@ -319,6 +323,8 @@ impl KeyPermits {
         self.stored = self.stored.max(requested.unwrap_or(0));
         self.last_requested = None;
         self.is_lost = true;
+        // Other gateways may still wait, but the store cannot grant them a returned permit now. So
+        // a permit that becomes free stays here.
         self.reply.others_wait = false;
     }
 }

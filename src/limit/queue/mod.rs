@@ -181,6 +181,8 @@ impl<W> Queue<W> {
         };
         self.next_arrival += 1;
         self.last_joined = now;
+        // The ledger records the level that the request found, in whole requests. That is how far
+        // ahead of `now` a request of cost 1 leaves the tail.
         let request = self.rate.ticks_per_request();
         let level = self.tail_before(limit.cost) - line(self.rate, now);
         // At an unlimited rate no request has ticks, and the level never rises.
@@ -251,6 +253,8 @@ impl<W> Queue<W> {
         self.arrivals.remove(&ticket);
         let charge = self.lanes[nth].charge(index);
         self.costs -= u64::from(charge.cost.get());
+        // As of the last join. Time since then does not change by how much the charge moved the
+        // tail.
         let refund = self.refundable(charge, charge.cost, self.last_joined);
         let waiter = self.lanes[nth].leave(index, self.rate.ticks_per_request());
         self.lanes.retain(|lane| !lane.is_empty());
@@ -298,7 +302,8 @@ impl<W> Queue<W> {
         let mut charges: Vec<Charge> = self.lanes.iter().flat_map(Lane::charges).collect();
         charges.sort_unstable_by_key(|charge| charge.arrival);
         let request = self.rate.ticks_per_request();
-        // The earliest tail that any head found. All waiters are whole requests apart from it.
+        // Base of the new positions: the earliest tail that the head of any lane found. Each waiter
+        // has a whole number of requests as its distance from it.
         let tails = self.lanes.iter().map(|lane| lane.tail_before_head(request));
         let Some(mut base) = tails.min() else {
             self.bucket = Bucket::new();

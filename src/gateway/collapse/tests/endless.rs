@@ -1,7 +1,19 @@
-//! Tests of answers that may never end.
+//! Tests of answers that may never end: answers without a length.
+//!
+//! A *leader* goes to the origin, and *gathers* the answer for its *followers*. If the answer has
+//! no length and has lasted for a limit, a follower gives up. Then all followers are *released*:
+//! each goes to the origin for itself. They go one after the other: a released follower has a
+//! *turn*, and the next one is released when the turn is dropped.
+//!
+//! After that, requests with the same key are not collapsed for a while: their lookup gives
+//! `Alone`. One request at a time *probes*, as a leader without followers, whether they may be
+//! collapsed again. An answer is *private* if it is for its own client only.
+//!
+//! `collapse(0, 0)` keeps no answer after its end. Numbers such as `lead(6)` are seconds.
 
 use super::*;
 
+/// Duration after which followers give up.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Returns a leader that left for the origin, and whose answer began, at this second.
@@ -21,12 +33,15 @@ fn followers_of_an_endless_answer_are_released_in_order() {
     assert!(followers.iter_mut().all(is_waiting));
     assert!(leader.add(&mut gathered, b"more"));
 
+    // Any follower can give up for all, and the others then learn that they are released.
     assert!(followers[1].give_up(LIMIT, at(5)));
     assert!(followers[0].give_up(LIMIT, at(5)), "the same");
+    // The second one is released when the turn of the first is dropped.
     let first = released(&mut followers[0]);
     assert!(is_waiting(&mut followers[1]));
     drop(first);
     drop(released(&mut followers[1]));
+    // Nobody follows any more, so the leader stops gathering.
     assert!(!leader.add(&mut gathered, b"more"), "it is for nobody else");
     leader.end_too_large(at(6));
     // One request at a time probes, while the others go to the origin at once.
@@ -39,6 +54,7 @@ fn followers_of_an_endless_answer_are_released_in_order() {
 fn a_request_during_an_endless_answer_does_not_wait() {
     let clients = Clients::new(collapse(0, 0));
     let (leader, gathered) = begun(&clients, 0, false);
+    // The answer has lasted for longer than the limit, so a new follower is released at once.
     let mut newcomer = clients.follow(30);
     drop(released(&mut newcomer));
     // Later results of the leader change nothing.

@@ -24,7 +24,7 @@ pub(super) fn requested_method<'a>(info: &RequestInfo<'a>) -> Option<&'a [u8]> {
     single_value(info, REQUESTED_METHOD)
 }
 
-/// Returns whether the gateway replaces this field of the origin.
+/// Returns whether the gateway replaces this field of a response from the server behind it.
 pub(super) fn replaces(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(ALLOW_ORIGIN) || name.eq_ignore_ascii_case(ALLOW_CREDENTIALS)
 }
@@ -66,7 +66,8 @@ pub(super) fn put_preflight(cors: &Cors, info: &RequestInfo<'_>, put: Put<'_>) {
     if allowed_origin(cors, info).is_none() {
         return;
     }
-    // The origin decides which methods and fields it accepts. The gateway only checks the site.
+    // The gateway only checks the script's site. The server behind it decides which methods and
+    // fields it accepts.
     if let Some(method) = single_value(info, REQUESTED_METHOD) {
         put(b"Access-Control-Allow-Methods", method);
     }

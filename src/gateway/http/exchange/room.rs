@@ -1,7 +1,8 @@
 //! One request at the waiting room of its origin.
 //!
 //! A visitor waits in the room with a *ticket*, which has a position. Once admitted, it gets a
-//! *session*. Both are signed texts in a cookie or a field. `crate::room` has the rules.
+//! *session*. Both are signed texts in a cookie or a field. A *word* is the operator's message to
+//! waiting visitors. `crate::room` has the rules.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -173,6 +174,7 @@ impl<'a> Visit<'a> {
         presented: Presented,
         record: &mut RequestRecord<'a>,
     ) -> Result<(), Reply<'a>> {
+        // The visitor has presented texts, and this room signed none of them.
         if presented.is_foreign {
             self.room.metrics.count(RoomRequest::Foreign);
         }
@@ -187,6 +189,7 @@ impl<'a> Visit<'a> {
                 Ok(())
             }
             Answered::Waits(waiting, text) => {
+                // `ticket_text` is the index of the valid ticket among the candidates.
                 let known = self.tickets.get(presented.ticket_text);
                 let known = known.and_then(|known| str::from_utf8(known).ok());
                 Err(self.waiting_reply(&waiting, text.as_ref(), known))

@@ -50,7 +50,9 @@ impl Database {
                 }
                 None => Reply::error("ERR value is not an integer or out of range"),
             },
+            // As in Redis: -1 for a key that does not expire, -2 for a missing key.
             (b"PTTL", [key]) => Reply::Number(match self.keys.expires(key) {
+                // `in_millis(0)` is the current time.
                 Some(expires) => expires - self.in_millis(0),
                 None if self.keys.get(key).is_some() => -1,
                 None => -2,

@@ -25,7 +25,7 @@ fn is_valid(line: &[u8]) -> bool {
     HeaderValue::from_bytes(line).is_ok()
 }
 
-/// Returns the client if `peer` sends these lines of the field. Invalid lines are skipped.
+/// Returns the client if `peer` sends these lines of the field. Leaves out invalid field values.
 fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     let name = match server.forwarded_header {
         ForwardedHeader::XForwardedFor => "x-forwarded-for",
@@ -36,7 +36,11 @@ fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     Client::of(request(&fields).fields(), &Peer::at(peer), server)
 }
 
-/// Returns the address that a line of `X-Forwarded-For` names. A simple second implementation.
+/// Reference: returns the client's address by one line of `X-Forwarded-For`.
+///
+/// Reads the line from its end: the first address that is not a trusted proxy's, or else the last
+/// address read. Returns `None` for a line without elements, or if an element that it reads is no
+/// address.
 fn naive(line: &[u8]) -> Option<IpAddr> {
     let mut named = None;
     let elements = line.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii);
@@ -132,6 +136,9 @@ fn an_element_that_the_client_may_have_written_is_to_the_left_of_its_address() {
 #[test]
 fn the_field_of_rfc_7239_is_read_as_it_says() {
     let server = server(ForwardedHeader::Forwarded);
+    // The address of the client, and lines that name it, separated by `|`. A quote without an end is
+    // text of its element. Inside quotes, a comma, a semicolon and `for=` have no meaning. `_ob` is
+    // an obfuscated port. `unknown` and `_hidden` name no address: then the proxy counts as client.
     for (expected, lines) in [
         (
             "198.51.100.1",
