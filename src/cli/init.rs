@@ -57,11 +57,11 @@ fn text(arguments: &InitArguments) -> io::Result<String> {
     Ok(text)
 }
 
-/// Normalizes a URL as the file needs it: lowercase scheme, and nothing after the port.
+/// Lowercases the scheme of a URL, and removes a `/` at its end. The caller checks the rest.
 ///
 /// # Errors
 ///
-/// Returns an error for a host with characters that a DNS name cannot have.
+/// Returns an error if the part after the scheme is not ASCII.
 fn normal_origin(url: &str) -> io::Result<String> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Ok(url.to_owned());

@@ -136,7 +136,8 @@ impl<W, C> ExternalSchedule<W, C> {
     /// Removes a waiter that disconnected or expired; `None` if it does not wait any more.
     ///
     /// The waiters behind it move up. Removes the last time whose charge `fits` this waiter, and
-    /// returns the charge. The caller refunds it.
+    /// returns the charge. The caller refunds it. If no charge fits, returns `None`, too, and the
+    /// lane keeps one time more than it has waiters.
     pub fn leave(&mut self, ticket: Ticket, fits: impl Fn(&W, &C) -> bool) -> Option<C> {
         let (delay, position) = self.seats.remove(&ticket)?;
         let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
@@ -210,9 +211,11 @@ impl<W, C> ExternalSchedule<W, C> {
     /// Moves waiters with this `delay` back: replaces the first times by later ones.
     ///
     /// The sum of the costs of the replaced times is at most `total`. `cost_of` returns the cost of
-    /// a charge, or `None` if its time must stay. `later(before, cost)` returns the new time for a
-    /// cost. `before` is the part of `total` that no replaced time used, plus the costs of the new
-    /// times that were added before.
+    /// a charge, or `None` if its time must stay.
+    ///
+    /// The new times are in `total` slots of the caller. `later(before, cost)` returns the time
+    /// that begins behind the first `before` of these slots and takes `cost` of them. Slots that no
+    /// replaced time needs are skipped at the beginning.
     pub fn postpone(
         &mut self,
         delay: u32,

@@ -116,9 +116,10 @@ impl Peers {
 /// Prefix length of `64:ff9b::/96`, in which a NAT64 gateway embeds IPv4 addresses.
 const NAT64_LENGTH: u8 = 96;
 
-/// Returns the IPv4 address in an address of NAT64 or SIIT.
+/// Returns the IPv4 address embedded in an IPv6 address, as NAT64 and SIIT translate it.
 ///
-/// The well-known prefix is `64:ff9b::/96` (RFC 6052, section 2.1).
+/// Both translate between IPv4 and IPv6: NAT64 with a table of its connections, SIIT without one
+/// (RFC 7915). The well-known prefix is `64:ff9b::/96` (RFC 6052, section 2.1).
 pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return None;
@@ -131,7 +132,8 @@ pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Returns whether a network has the address, or the [IPv4 address in it](embedded_ipv4).
+/// Returns whether one of the networks contains a client's address, or the
+/// [IPv4 address embedded in it](embedded_ipv4).
 pub fn has_client(networks: &[IpNet], address: IpAddr) -> bool {
     let embedded = embedded_ipv4(address).map(IpAddr::from);
     let mut addresses = iter::once(address).chain(embedded);

@@ -8,10 +8,12 @@ use foldhash::fast::RandomState;
 use super::PathPattern;
 use crate::{HostPattern, Route};
 
-/// Index of routes by path and host: a lookup takes the same time for any number of routes.
+/// Index of routes by path and host.
 ///
-/// Only regular expressions are compared one by one: those of the request's host, and those of
-/// every host.
+/// The time of a lookup does not grow with the number of paths and hosts, with these exceptions.
+/// Prefixes take one lookup for each of their lengths. These are compared one by one: routes with
+/// the same path and host, routes with regular expressions for the request's host or for every
+/// host, and all routes of a path if the request's host is unknown.
 #[derive(Debug, Default)]
 pub struct RouteIndex {
     /// Routes with an exact path, by that path.

@@ -1,6 +1,7 @@
 //! Tasks that call Redis (the *store*) for a gate, one for each thing that the gate shares.
 //!
-//! A gate can share its slots, its permits and its back-off with other gateways. Each task runs on
+//! A gate can share its slots, its permits and its back-off with other gateways. The *grid* is the
+//! shared schedule of slots; a *form* is the version of a state in the store. Each task runs on
 //! the thread of one worker and calls for all workers. A [`Dialogue`] defines the calls of a task
 //! and the use of the replies: in `shared_rate`, `shared_permits` and `shared_backoff`. `sharing`
 //! starts the tasks.
@@ -154,7 +155,8 @@ impl StoreTask {
         let origin = &self.origin;
         let (kind, form) = match self.shared {
             SharedThing::Slots => ("gate", GRID_FORM),
-            // The name of earlier versions: gateways of both share the pool.
+            // Earlier versions called permits places. With the same name, gateways of both versions
+            // share the permits during an upgrade.
             SharedThing::Permits => ("places", PERMITS_FORM),
             SharedThing::Backoff => ("backoff", BACKOFF_FORM),
         };
@@ -201,6 +203,7 @@ impl StoreTask {
     fn next<D: Dialogue>(&self) -> Option<Result<D::Call, Option<Moment>>> {
         self.with_gate::<D, _>(|gate, mut state| {
             let call = D::next_call(gate, &mut state, clock::now());
+            // Without a call: as the error, the instant at which the task wakes.
             call.ok_or_else(|| D::caller(&mut state)?.wakes_at)
         })
     }

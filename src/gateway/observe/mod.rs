@@ -10,7 +10,8 @@
 //! | `backlog`, `stderr` | lines on their way to a thread that writes them |
 //! | `escape`, `key_names` | keys and untrusted bytes as text |
 //! | `connections`, `certificates` | lists of open client connections and of certificates in force |
-//! | `forwarders`, `networks` | unknown proxies and crowds among the limited clients |
+//! | `forwarders` | unknown proxies: peers that send limited requests of several clients |
+//! | `networks` | crowds: networks with many addresses among the clients that a gate limits |
 
 pub mod access;
 mod backlog;

@@ -23,7 +23,7 @@ pub(super) enum StoreState {
 /// Result of serving a gateway's commands.
 pub(super) struct Served {
     pub(super) replies: Vec<Reply>,
-    /// Claim of slots among the commands, if any.
+    /// Last claim among the commands, if any: a call that takes slots of a gate's schedule.
     pub(super) claim: Option<ClaimId>,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `sample` | the sample of a second: those of all nouns |
+//! | `sample` | the sample of a second, with the samples of all zones, origins and other parts |
 //! | `sampler` | takes a sample each second |
 //! | `live` | the samples of the last ten minutes, and the clients that receive each new one |
 //! | `headline` | the most important state now, and its cause |

@@ -95,6 +95,7 @@ fn postponed_waiters_take_later_times_instead_of_the_first_ones() {
         }
         let later = |before: u32, cost: Cost| (at(1000 + u64::from(before) * 10), cost.get());
         let cost_of = |charge: &u32| Cost::new(*charge);
+        // No waiter has this `delay`, so nothing changes.
         line.postpone(7, cost(total), cost_of, later);
         line.postpone(0, cost(total), cost_of, later);
         let times = line.times();

@@ -180,7 +180,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// The position that such a request had in the queue may have been taken since. So up to
     /// `max_queue` unsent requests may wait in addition to the queue. If keys share the gate, a key
     /// must have fewer unsent requests than are still free of `max_queue`. So one key alone gets
-    /// half.
+    /// half: each of its unsent requests raises its number and lowers the free one, and the two
+    /// meet in the middle.
     ///
     /// # Errors
     ///
@@ -188,6 +189,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn check_room_at_head(&self, key: &K, now: Moment) -> Result<(), Full> {
         let free = self.limits.max_queue.saturating_sub(self.outage.len());
         let of_key = self.outage.by_key.get(key).copied().unwrap_or_default();
+        // With a queue by keys, keys share the gate.
         let is_shared = self.limits.queue.is_some();
         if free > 0 && (!is_shared || of_key < free) {
             return Ok(());
@@ -209,6 +211,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ) -> GatePosition {
         let in_flight = self.in_flight.saturating_sub(1);
         self.change_permits(now, |gate| gate.in_flight = in_flight);
+        // If this was the last departure, undo it: restore the `last_departed` before it.
         if let Some((_, before)) = self.before_last.take_if(|(last, _)| *last == number) {
             self.last_departed = before;
         }

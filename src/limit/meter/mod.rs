@@ -60,7 +60,10 @@ pub enum Meter {
 
 /// Operations that each algorithm implements.
 pub trait Metering {
-    /// Returns the charged requests that still count at `now`, rounded as for the decision.
+    /// Returns the charged requests that still count at `now`.
+    ///
+    /// The counter of a sliding window estimates this number and rounds it down, as for its
+    /// decision.
     fn excess(&self, rate: Rate, now: Moment) -> Excess;
 
     /// Returns the first instant, `now` or later, at which one more request would be accepted.

@@ -14,15 +14,16 @@ use crate::{Cost, Moment, Rate, more_room};
 ///
 /// Each entry stores only its distance to the entry ahead, in whole requests. The distances are
 /// exact: while a request waits the level is above zero, so each accepted request raises the tail
-/// by exactly its cost. When a waiter leaves, one distance shrinks, which moves up all waiters
-/// behind it. A new rate only moves the start of the lane. Both cost the same for any length of the
-/// lane.
+/// by exactly its cost. When a waiter leaves, its charge stays in the distances. If the charge is
+/// refunded, the caller shrinks one distance ([`shift_behind`](Self::shift_behind)), which moves up
+/// all waiters behind it. A new rate only moves the start of the lane. Both cost the same for any
+/// length of the lane.
 #[derive(Clone, Debug)]
 pub(super) struct Lane<W> {
     pub delay: u32,
-    /// Position on the tick line from which the first entry's distance is counted.
+    /// Position on the tick line, in ticks, from which the first entry's distance is counted.
     start: i128,
-    /// Sum of all distances: the last entry's tail is `start + length`.
+    /// Sum of all distances, in requests: the last entry's tail is `start + length * request`.
     length: u64,
     entries: VecDeque<Entry<W>>,
     /// Number of entries whose waiter has left before it was due.

@@ -27,7 +27,7 @@ pub struct RoomLimits {
 }
 
 impl RoomLimits {
-    /// Returns whether the instant of the opening has passed, or there is none.
+    /// Returns whether the room has opened: the opening has passed, or there is none.
     pub(super) fn is_opening_over(&self, now: Moment) -> bool {
         self.opens.is_none_or(|opens| opens <= now)
     }
@@ -48,7 +48,9 @@ impl RoomLimits {
 
     /// Returns the upper bound of admitted visitors per second, from the limits alone.
     ///
-    /// If only sessions bound them, this assumes visits of one request each.
+    /// The bound by sessions is their number divided by the duration of the shortest visit. Such a
+    /// visit has one request, so its session ends `idle` later. An `idle` below a second counts as
+    /// one.
     pub(super) fn expected_pace(&self) -> f64 {
         let admit = self.admit.per_second();
         let idle = self.idle.as_secs_f64().max(1.0);

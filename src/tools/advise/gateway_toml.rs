@@ -14,13 +14,16 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 
 /// Returns a `gateway.toml` with the recommended rate and burst, from the log `name`.
 ///
-/// `option`: the command-line option with which commands find the file, such as ` -c mine.toml`. If
+/// `option`: the command-line option with which commands find the file, such as ` -c mine.toml`.
+/// `origin`: URL of the origin's server; `None`: the file gets a placeholder, with a comment. If
 /// the log is too short, the gate's fields are commented out, and the route's limit is a dry run.
 pub fn gateway_toml(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> String {
     let survey = &advice.survey;
     let rate_comment = rate_comment(advice);
     let key = toml_string(&survey.template.to_string());
     let rate = toml_string(&advice.choice().recommended.rate.to_string());
+    // A line of CSV has a finished key, and not the fields of the request that it was made of. So
+    // the template of the key is unknown.
     let key_comment = match survey.form {
         Some(Form::Csv) => {
             "# The log does not contain the parts of its keys: the client address is assumed.\n"

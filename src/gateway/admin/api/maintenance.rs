@@ -18,7 +18,7 @@ use crate::time::clock;
 /// Log text for a route without maintenance.
 const FORWARDED: &str = "forwarded";
 
-/// Body of a PUT.
+/// Body of a PUT. Without `for`, which is the duration, the request is refused.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct MaintenanceBody {
@@ -27,6 +27,8 @@ struct MaintenanceBody {
 
 impl Admin {
     /// Changes the maintenance. Returns the result of `change` once it is in force.
+    ///
+    /// The thread that has the gateway makes the change, by an *order*.
     pub(in crate::admin) async fn maintain<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Maintenances) -> T + Send + 'static,
@@ -68,6 +70,7 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
 /// `DELETE`: ends maintenance.
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> Answer {
     let author = Author::of(&request);
+    // Not checked against the file: the file may have lost the route since its maintenance began.
     let target = parse_target(request.uri().path());
     let ended_target = target.clone();
     let ended = admin.maintain(move |all| all.end(&ended_target)).await?;

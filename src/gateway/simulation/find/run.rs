@@ -16,8 +16,9 @@ use crate::simulation::random::Random;
 /// Requests that wait at the gate.
 #[derive(Debug)]
 pub(super) enum Demand {
-    /// More requests than ever leave.
+    /// A request always waits.
     Endless,
+    /// Requests arrive at random, and at times none waits.
     Arrivals(Arrivals),
 }
 
@@ -80,7 +81,7 @@ impl Demand {
     }
 }
 
-/// Wait of each request of an endless demand, in seconds.
+/// Wait of each request of an endless demand, in seconds. An arbitrary number: it is only reported.
 const ENDLESS_WAIT: f64 = 0.31;
 /// Interval between calls of the experiment, in seconds.
 const TICK: f64 = 0.1;
@@ -137,7 +138,9 @@ pub(super) fn run(
                 );
             }
         } else if departs <= now {
+            // Without a rate, requests leave at this pace until no permit is free.
             let rate = set.rate.map_or(10_000.0, Rate::per_second);
+            // The schedule goes on after a late departure. At most one missed one is made up.
             next_departure = next_departure.max(now - 1.0 / rate) + 1.0 / rate;
             if let Some(waited) = demand.take(now) {
                 last_wait = Some(Duration::from_secs_f64(waited));
@@ -153,6 +156,8 @@ pub(super) fn run(
             seen.has_waited = demand.has_waited();
             seen.wait = last_wait.take();
             experiment.tick(&seen, Moment::from_nanos(nanos(now)));
+            // `departed` counts from the start. The other values are of one tick: the maximum in
+            // flight begins with the current number.
             seen.in_flight = u32::try_from(pending.len()).unwrap_or(u32::MAX);
             set = experiment.levels();
             if levels.last().is_none_or(|(_, last)| *last != set) {

@@ -48,6 +48,8 @@ impl Sharing {
         if !queues || !is_alone(charge) {
             return Ok(());
         }
+        // A grace of three timeouts of the store begins at the first departure: until the store has
+        // replied, further requests of the key may be due.
         let first = *back.entry((request.zone, request.key)).or_insert(now);
         if now.saturating_sub(first) <= 3 * self.scenario.timeout {
             return Ok(());

@@ -1,4 +1,8 @@
 //! Tests of `Vary` (RFC 9111, section 4.1).
+//!
+//! `collapse(60, 0)` keeps an answer for 60 s and serves none that is stale. `cookies` has the
+//! names of cookies with which a request is not collapsed, while other cookies are ignored. If it
+//! is `None`, a request with any cookie is not collapsed. A request with `Authorization` never is.
 
 use super::*;
 
@@ -50,6 +54,8 @@ fn a_star_or_a_name_outside_the_key_prevents_sharing() {
     assert!(shares(&["user-agent"], None, &["Vary: User-Agent"]));
 }
 
+// A *kind* is all requests with the same key. They are collapsed, so none has `Authorization`, and
+// without `cookies` none has a cookie.
 #[test]
 fn fields_that_no_request_of_the_kind_has_do_not_matter() {
     assert!(shares(NAMES, None, &["Vary: Authorization"]));

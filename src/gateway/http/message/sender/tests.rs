@@ -1,4 +1,7 @@
 //! Tests of the sender.
+//!
+//! A [`Writer`] accepts the given numbers of bytes, one number for each write. At 0 it is not
+//! ready.
 
 use std::task::Waker;
 
@@ -47,6 +50,7 @@ fn trailers() -> Trailers {
 fn a_head_and_what_follows_go_out_in_one_write_where_they_fit() {
     const END: Then<'static> = Then::End(None);
     let chunked = BodyLength::Chunked;
+    // Length of the body, a piece of it, what follows the piece, and the bytes after the head.
     let cases: [(_, &[u8], _, &[u8]); 6] = [
         (BodyLength::Length(5), b"hello", END, b"hello"),
         (BodyLength::Length(9), b"hello", Then::More, b"hello"),
@@ -67,6 +71,7 @@ fn a_head_and_what_follows_go_out_in_one_write_where_they_fit() {
 #[test]
 fn a_piece_too_long_to_fit_behind_the_head_is_not_copied() {
     let data = vec![b'a'; READ_SIZE];
+    // The size of the chunk is `READ_SIZE` in hexadecimal.
     let framed = [b"4000\r\n", &data[..], b"\r\n0\r\n\r\n"].concat();
     let mut writer = Writer::new(vec![usize::MAX]);
     let mut sender = sender_of(&[b'h'; 2000], BodyLength::Chunked);
@@ -86,6 +91,7 @@ fn nothing_is_written_until_there_is_something() {
 
 #[test]
 fn a_head_of_which_a_byte_was_written_is_not_untouched() {
+    // The first flush writes nothing, and the second one a single byte.
     let mut writer = Writer::new(vec![0, 1, 0]);
     let mut sender = Sender::default();
     sender.head().put(b"head");
@@ -124,6 +130,8 @@ proptest! {
     /// All bytes arrive in order, even if the other side accepts only a few at a time.
     #[test]
     fn all_bytes_arrive_in_order(
+        // Of each message: the length of its head, whether its body is chunked, and the pieces of
+        // the body.
         messages in prop::collection::vec(
             (0..3000usize, any::<bool>(), prop::collection::vec(
                 prop_oneof![

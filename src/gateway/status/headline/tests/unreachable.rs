@@ -1,7 +1,9 @@
 //! Tests of remedies for an origin that cannot be reached: the cause decides.
 //!
 //! `reported` changes a second in which nothing is wrong (`fine`), and checks the headline after
-//! ten such seconds: severity, cause and subject. Then `says` checks parts of its text.
+//! ten such seconds: severity, cause and subject. Then `says` checks parts of its text: `…` stands
+//! for any text between two parts. `not` checks that the text has none of some parts. A part
+//! without its first letter, such as `aise`, stands for both `Raise` and `raise`.
 
 use super::*;
 use crate::origin::FailureKind::{self, Certificate, ClientCert, Lookup, Other, Refused};
@@ -37,7 +39,7 @@ fn the_remedy_of_an_unreachable_origin_depends_on_the_cause() {
         .says("http://10.0.0.2:80 has refused connections for 4.0 s")
         .says("`hold = \"10s\"` in [origins.api]")
         .not(&["aise", "certificate", "resol"]);
-    // A second server starts the count of seconds: never 0 ms.
+    // The failure has just begun. Its duration is shown as at least a second, not as 0 ms.
     unreachable(Refused, 0.0, REFUSED)
         .says("for 1.0 s")
         .not(&["0 ms"]);

@@ -165,9 +165,13 @@ fn a_checksum_covers_all_bytes_but_its_own() {
     assert_eq!(crc32c(0..32), 0x46dd_794e);
     assert_eq!(crc32c("123456789".bytes()), 0xe306_9283);
 
+    // After the addresses come three fields, each with a type, a length of two bytes, and a value.
+    // Type 4 is without effect, type 3 is the checksum, and type 5 is empty here. The header has 16
+    // bytes before the block, and the addresses have 12, so the first field begins at byte 28.
     let block = [&V4[..], &[4, 0, 1, 9, 3, 0, 4, 0, 0, 0, 0, 5, 0, 0]].concat();
     let mut bytes = binary(0x21, 0x11, &block);
     let sum = crc32c(bytes.iter().copied());
+    // The checksum's four bytes are before the last field, of three bytes.
     let start = bytes.len() - 7;
     bytes[start..start + 4].copy_from_slice(&sum.to_be_bytes());
     let header = proxied("192.0.2.1:4711", "198.51.100.2:443");
@@ -176,7 +180,8 @@ fn a_checksum_covers_all_bytes_but_its_own() {
         for bit in 0..8 {
             let mut bytes = bytes.clone();
             bytes[index] ^= 1 << bit;
-            // A changed type or length of a field can hide the checksum: the header is valid then.
+            // A changed type or length of the first two fields can hide the checksum. The header is
+            // valid then.
             let is_hidden = (28..31).contains(&index) || (32..35).contains(&index);
             assert!(is_hidden || parse(&bytes).is_err(), "{index} {bit}");
         }
