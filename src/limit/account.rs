@@ -70,6 +70,8 @@ impl Account {
         match self {
             Self::Bucket(bucket) => bucket.accepts_at(rate, limit, others, now),
             Self::Meter(meter) => {
+                // `accepts_at` asks for a request of cost 1. `for_cost` takes the rest of the cost
+                // off the capacity.
                 meter.accepts_at(allowance(rate, limit).for_cost(limit.cost), others, now)
             }
         }

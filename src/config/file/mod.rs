@@ -78,6 +78,7 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
 ///
 /// Returns an error with all problems of the text, sorted by location.
 pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Problems> {
+    // Data that the reports of the file and of its included files share.
     let shared = Shared::default();
     parse_in(text, path, admin_token, &environment::of_process, &shared)
 }
@@ -109,6 +110,8 @@ fn parse_in(
     let absolute = absolute(path);
     let folder = absolute.parent().unwrap_or(&absolute);
     let (mut file, report) = Report::parse(text, path, folder, shared);
+    // Variables are replaced in the tables. `unexpanded` keeps the values as the files write them.
+    // The last argument is the number of routes in the files before: the first file has none.
     let mut unexpanded = environment::expand(file.get_mut(), &report, variable, 0);
     let mut route_count = count_routes(file.get_ref());
     let mut main = Fields::root(FILE, &file, &report);

@@ -225,7 +225,10 @@ impl Watcher {
         let _ = timeout(MAX_INTERVAL, self.changed_hint.notified()).await;
     }
 
-    /// Checks the file, and renews the watches if its folders have changed. Returns its stamp.
+    /// Checks the file, and renews the watches if necessary. Returns its stamp.
+    ///
+    /// It is necessary if the path leads through other folders, or to another file: then a folder
+    /// may have been replaced by another one of the same name.
     fn check_file(&mut self) -> Stamp {
         let mut folders = folders(&self.path);
         for file in &self.named_files {

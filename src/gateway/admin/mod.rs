@@ -245,6 +245,7 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
         let seconds = clock::now().since(since).as_secs();
         format!("the store is out for {seconds} s ({reason}); {meanwhile}\n")
     });
+    // Whether no route can forward, because no origin has an available server.
     let is_out = gateway.is_some_and(|gateway| !gateway.has_origin());
     let origins = if is_out {
         format!("{NO_ORIGIN}; clients wait or get stale responses\n")

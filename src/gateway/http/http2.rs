@@ -86,6 +86,8 @@ pub(crate) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
 }
 
 /// Returns the trailers that may be forwarded; `None` if there are none.
+///
+/// [`Trailers::push`] leaves out fields that are not allowed as trailers.
 pub(crate) fn trailers(received: Option<&HeaderMap>) -> Option<Trailers> {
     let mut trailers = Trailers::default();
     for (name, value) in received.into_iter().flatten() {

@@ -17,11 +17,14 @@ use super::throttle::Throttle;
 use crate::time::clock;
 
 /// Common prefix of the names of this program's crates, which are the targets of its events.
+///
+/// The code imports them under shorter names, such as `config` for `drip-config`.
 pub(super) const OWN_PREFIX: &str = "drip";
 
 /// Writes events in the inner format; at most one a second for each library.
 ///
-/// A line has the number of omitted events before it, as `hidden`.
+/// Events of this program itself are not limited. A line has the number of omitted events before
+/// it, as `hidden`.
 pub(super) struct ThrottledLibraries<F> {
     inner: F,
     format: Format,

@@ -89,18 +89,21 @@ impl<'o> InFlight<'o> {
         self.server
     }
 
-    /// Records the client's time at the gate alone, for a request that is about to leave the table.
+    /// Reports to the gate how much of the time at the origin was the client's so far.
     ///
-    /// [`Self::note_time`] also writes the table.
+    /// For a request that is about to leave the table. [`Self::note_time`] also writes the table.
     pub fn note_time_at_gate(&self, time: OriginTime) {
         if let Some(permit) = &self.permit {
             permit.note_time(time);
         }
     }
 
-    /// Records how much of the time at the origin was the client's so far.
+    /// Reports to the gate how much of the time at the origin was the client's so far, and records
+    /// the phase in the table.
     pub fn note_time(&self, time: OriginTime) {
         self.note_time_at_gate(time);
+        // A phase has the name of the event that the request waits for: the response, more of the
+        // client's upload, the client that reads the response, or the response's end.
         let phase = match (self.has_begun.get(), time.is_stopped()) {
             (false, true) => Phase::Upload,
             (false, false) => Phase::Answer,
@@ -184,8 +187,8 @@ impl<'o> InFlight<'o> {
     /// its client.
     ///
     /// A lack of the gateway's own resources counts against no server and does not lower the gate's
-    /// limits. With `is_impatient`, a timeout counts against no server either: other routes may
-    /// give the server more time.
+    /// limits. `is_impatient`: the route's timeout for a response is shorter than the origin's.
+    /// Then a timeout counts against no server either: other routes may give the server more time.
     pub fn failed(&self, error: &OriginError, took: Duration, now: Moment, is_impatient: bool) {
         if error.is_own() {
             return;

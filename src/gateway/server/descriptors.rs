@@ -25,7 +25,7 @@ const RESERVED_FOR_GATEWAY: u64 = 128;
 /// descriptor waits for one.
 const RESERVED_FOR_ORIGINS: u64 = 256;
 
-/// Log message if the descriptors allow fewer clients than configured.
+/// Log message if the descriptors allow fewer than half of the configured clients.
 const FEWER_CLIENTS: &str = "fewer clients than max_connections are accepted at once: the limit of file descriptors is too low; raise it to `needed` (LimitNOFILE= in systemd, ulimit -n), or lower max_connections";
 
 /// Raises this process's soft limit to the hard limit, and returns it; `None`: no limit.
@@ -89,7 +89,8 @@ pub(super) fn max_clients(max_connections: usize, limit: Option<u64>) -> usize {
     }
     let reserved = open + RESERVED_FOR_GATEWAY + RESERVED_FOR_ORIGINS;
     let needed = (max_connections as u64).saturating_add(reserved);
-    // Few gateways ever have half of `max_connections`. The headline tells of one that is full.
+    // Few gateways ever have half of `max_connections`. The headline of the live page reports a
+    // gateway whose connections are all in use.
     if clients < max_connections / 2 {
         tracing::warn!(clients, max_connections, limit, needed, "{FEWER_CLIENTS}");
     }

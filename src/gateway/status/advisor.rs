@@ -1,5 +1,8 @@
 //! Finds the rate that a headline may advise: under it, fewer requests would wait or be rejected.
 //!
+//! The *headline* says what is most important about the gateway now. It is made from a *finding*: a
+//! cause, with the zone or origin that it is about.
+//!
 //! The last requests of a zone (its *arrivals*) are decided again with other rates, as in
 //! `what_if`. Such replays are rare, have a time limit, and run on a thread for blocking work,
 //! never on a worker.
@@ -22,15 +25,17 @@ use crate::zone::report::sample::RateAdvice;
 
 /// Minimum interval of searches.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
-/// Minimum interval of searches while no rate is tried: it is not known yet how fast keys send.
+/// Minimum interval of searches after one that tried no faster rate.
+///
+/// Then most requests are of keys that have not sent for long enough to know how fast they send.
 const EARLY_INTERVAL: Duration = Duration::from_secs(2);
 /// Searches take at most 1/`SHARE_DIVISOR` of a processor's time.
 const SHARE_DIVISOR: u32 = 20;
 /// Time limit for the workers to return their arrivals.
 const MAX_COLLECTING: Duration = Duration::from_secs(1);
-/// Time limit of all replays for one advice.
+/// Time limit of all replays for one piece of advice.
 const MAX_REPLAYING: Duration = Duration::from_millis(400);
-/// Lifetime of an advice.
+/// Lifetime of a piece of advice.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// Looks for advice and adds it to samples.
@@ -47,20 +52,20 @@ struct State {
     next: Option<Moment>,
 }
 
-/// An advice and its subject.
+/// A piece of advice and its subject.
 struct Found {
     advice: RateAdvice,
     about: Subject,
     at: Moment,
 }
 
-/// Zone that an advice is about, and the instant at which the zone last started with no keys.
+/// Zone that the advice is about, and the instant at which the zone last started with no keys.
 ///
-/// A reload that changes the zone's `key` starts it again. Then an earlier advice is about the
+/// A reload that changes the zone's `key` starts it again. Then earlier advice is about the
 /// requests of other keys.
 type Subject = (Plain, Moment);
 
-/// Returns the subject of an advice about this zone.
+/// Returns the subject of advice about this zone.
 fn subject(zone: &Zone) -> Subject {
     (Plain::new(&zone.settings().name), zone.started())
 }
@@ -114,6 +119,8 @@ impl Advisor {
             let now = clock::now();
             let mut state = lock(&shared);
             state.is_busy = false;
+            // The next search waits for a multiple of the duration of this one, so that searches
+            // take at most their share of a processor's time.
             state.next = Some(now + interval.max(took.unwrap_or_default() * SHARE_DIVISOR));
             state.last = advice.map(|advice| Found {
                 advice,

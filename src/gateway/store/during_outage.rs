@@ -44,7 +44,8 @@ pub fn during_outage(settings: &Settings) -> Option<String> {
 
 /// Returns whether an origin starts no requests without the store once its lease has expired.
 ///
-/// Without `max_in_flight` there is no lease, and its rate goes on without the store.
+/// The lease is on a part of the origin's *pool*: the permits that its gateways share. Without
+/// `max_in_flight` there is no pool, and the origin's rate goes on without the store.
 fn is_closed(origin: &Origin) -> bool {
     origin.shared_permits().is_some() && origin.on_store_failure == WithoutPool::Closed
 }

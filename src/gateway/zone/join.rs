@@ -1,6 +1,7 @@
 //! Join: a request that asks a zone for admission, with its key and its ticket.
 //!
-//! Also what the next process learns of a waiter when this process hands over.
+//! Also the treatment of waiters whose key's charges are forgotten, and what the next process
+//! learns of a waiter when this process hands over.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
@@ -63,6 +64,8 @@ impl Join {
     }
 
     /// Returns the same request, for the bucket that unknown keys share.
+    ///
+    /// A key with a plan is always known, so a request that gets here has no plan.
     pub(super) fn of_new_keys(self) -> Self {
         Self {
             key: Key::from(NEW_KEYS),

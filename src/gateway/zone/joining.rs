@@ -2,6 +2,9 @@
 //!
 //! If the zone accepts no more new keys, the request joins again, at the one bucket that unknown
 //! keys share. Such a request is part of a *flood*.
+//!
+//! A *shard* of a zone is its part on one worker, with a *supervisor*. A key whose requests wait
+//! has an *actor* in its shard, which keeps the queue.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -48,7 +51,7 @@ pub struct Joining<'z> {
 }
 
 impl<'z> Joined<'z> {
-    /// Joins the zone with these supervisors. `plan`: metrics of the key's plan.
+    /// Joins the zone with these shards. `plan`: metrics of the key's plan.
     pub(super) fn new(shards: &'z Shards, plan: Option<&'z PlanMetrics>, join: Join) -> Self {
         match shards.join(&join) {
             Ok(Answer::ZoneAdmission(grant)) => Self::ZoneAdmission(ZoneAdmission {
@@ -64,6 +67,7 @@ impl<'z> Joined<'z> {
                 shards.count_rejection(plan, &rejection, join.dry_run);
                 Self::Rejected(join.key, rejection)
             }
+            // The answer comes later, or the request must join again: `Joining` does both.
             answer => Self::Waiting(Joining::new(answer, shards, plan, join)),
         }
     }
@@ -147,6 +151,7 @@ impl<'z> Future for Joining<'z> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = loop {
+            // The result has been returned already, and no other follows.
             if self.is_answered {
                 return Poll::Pending;
             }
@@ -192,6 +197,7 @@ impl Drop for Joining<'_> {
             Ok(Answer::Rejected(_) | Answer::UseNewKeysBucket(_) | Answer::NoPermit) => {}
             Err(_) => {
                 let ticket = self.ticket;
+                // If the key still has an actor, the request leaves its queue.
                 self.shards.send(&self.bucket_key(), move |zone, key| {
                     zone.if_active(key, move |actor, now, _| actor.leave(ticket, now));
                 });

@@ -19,7 +19,7 @@ pub struct SavedBackoff {
     pub answers: u64,
     /// Number of those answers that were trouble.
     pub bad: u64,
-    /// Time until the rate may grow again.
+    /// Time until the rate may grow again. The state file calls it `held`.
     #[cfg_attr(
         feature = "serde",
         serde(rename = "held", with = "crate::whole_numbers::nanos")
@@ -29,6 +29,8 @@ pub struct SavedBackoff {
     #[cfg_attr(feature = "serde", serde(with = "crate::whole_numbers::nanos"))]
     pub paused: Duration,
     /// The limit of requests in flight, if it is lower than configured.
+    ///
+    /// State files of earlier versions call it `places`.
     #[cfg_attr(feature = "serde", serde(alias = "places"))]
     pub permits: Option<SavedInFlight>,
 }
@@ -77,6 +79,8 @@ impl Backoff {
             self.in_flight_limit.restore(permits, at);
         }
         let until = at + saved.paused.min(self.limits.max_pause);
+        // Only a pause for all keys is saved. `changed` makes the next `update` report the restored
+        // values.
         self.paused_key = None;
         self.paused_until = Some(until).filter(|until| *until > now);
         self.changed = true;
@@ -183,6 +187,7 @@ mod tests {
             let mut next = Backoff::new(slow(1000), None, None, START);
             next.restore(&SavedBackoff { permits, ..saved }, START, START);
             next.update(at(1000));
+            // The limit never falls below 2, whatever the file says.
             assert!(next.max_in_flight().is_none_or(|most| most >= 2));
         }
     }

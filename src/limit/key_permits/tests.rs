@@ -9,6 +9,7 @@ use crate::fixtures::{at, nonzero};
 /// Duration for which the store counts permits without a further call.
 const KEPT: Duration = Duration::from_secs(5);
 
+/// Returns the needs of a gateway at which no further requests may come soon (`coming`).
 fn needs(running: usize, waiting: usize) -> KeyPermitNeeds {
     KeyPermitNeeds {
         running,
@@ -18,6 +19,7 @@ fn needs(running: usize, waiting: usize) -> KeyPermitNeeds {
     }
 }
 
+/// Returns a reply that grants these permits, while other gateways have none.
 fn granted(granted: usize) -> KeyPermitsReply {
     KeyPermitsReply {
         granted,
@@ -45,8 +47,11 @@ fn a_permit_is_returned_if_more_are_used_than_exist() {
         ..granted(4)
     };
     permits.answer(1, reply);
+    // One of the four requests has ended, and 3 still run. With the 3 permits of other gateways,
+    // more permits were in use than the maximum. So the free one is returned (`yields`).
     permits.freed(3);
     assert!(!permits.is_free(nonzero(4), 3, at(1)));
+    // 3 requests run and 2 wait, so 5 permits are requested. The store bounds what it grants.
     let call = call(&mut permits, needs(3, 2), 2, 1);
     assert_eq!((call.has, call.yields, call.requested), (3, 1, 5));
 }

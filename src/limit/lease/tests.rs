@@ -67,17 +67,21 @@ fn half_of_what_two_spans_needed_is_taken_and_nothing_for_a_key_that_comes_once(
 #[test]
 fn no_more_is_taken_than_is_used_in_half_of_the_room() {
     let terms = terms("1000r/s");
-    // The burst is 10 ms long.
+    // A burst of 10 drains in 10 ms. Of the 40 requests in a span of 20 ms, 20 come in that time,
+    // and half of them is taken.
     assert_eq!(used(nodelay(10), 40).ahead(&terms, nodelay(10), at(60)), 10);
     assert_eq!(used(nodelay(0), 40).ahead(&terms, nodelay(0), at(60)), 0);
     let queue = queued(100);
     let mut lease = used(queue, 40);
     let found = lease.ahead(&terms, queue, at(60));
     assert_eq!(found, 0, "others would wait for it");
+    // The store has granted a slot at 65 ms, so all requests wait until then. Of the 40 requests in
+    // a span, 10 come in these 5 ms.
     lease.note_granted(at(65));
     assert_eq!(lease.ahead(&terms, queue, at(60)), 5, "all wait for 5 ms");
 }
 
+// A lease serves only requests of its own limit, and of cost 1.
 #[test]
 fn other_limits_and_costs_have_no_part_in_it() {
     let (limit, other, terms) = (nodelay(100), nodelay(99), terms("1000r/s"));
@@ -127,7 +131,8 @@ fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lea
     assert_eq!(lease.take(limit, at(66)), Some(LeaseAnswer::Refused(9)));
     assert_eq!(lease.take(nodelay(99), at(66)), None);
     assert_eq!(lease.take(limit, at(67)), None);
-    // For a busy key, refusals last for a part of the time in which the bucket drains.
+    // For a busy key, refusals last for an eighth to a quarter of the 10 ms in which the bucket
+    // drains.
     let until = until(&used(limit, 100), &fast, 0, 10);
     let is_a_part = (at(60) + ms(5) / 4..=at(60) + ms(5) / 2).contains(&until);
     assert!(is_a_part, "{until:?}");
@@ -197,7 +202,7 @@ fn below_the_rate_nobody_waits_for_the_leases_of_others() {
 fn slots_of_an_idle_gateway_are_free_after_one_lease() {
     for limit in [nodelay(500), queued(500)] {
         let mut simulation = simulated(limit, LENGTH, &[0, 8000]);
-        // After that, the other gateway has requests for a second, and then no more.
+        // After that, gateway 0 has requests for a second, and gateway 1 for two seconds.
         let micros = Duration::from_micros;
         for nth in 0..8000 {
             simulation.request(0, at(6000) + micros(125 * nth));
@@ -207,7 +212,8 @@ fn slots_of_an_idle_gateway_are_free_after_one_lease() {
         }
         simulation.run(at(9000));
         let moments = simulation.gateways[1].passed.iter();
-        // Whoever waits then has come before.
+        // Gateway 0 is idle from 7000 ms on. The burst of 500 drains within 84 ms, and then a lease
+        // of 20 ms ends. From there on, gateway 1 has the whole rate.
         let from = 7000 + 84 + 21;
         let count = moments.filter(|it| (at(from)..at(from + 500)).contains(*it));
         let count = count.count();

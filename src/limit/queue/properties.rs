@@ -1,8 +1,12 @@
 //! Property tests of the queue: any trace of operations is compared with the [model](super::model).
 //!
 //! A *charge* is what a request has raised the level of the bucket by. It is *refunded* if the
-//! request leaves, and *settled* if its cost turns out to be another one. A *ticket* identifies a
-//! waiter.
+//! request leaves, and *settled* if its cost turns out to be another one. If that cost is higher,
+//! the request is *billed*. A *ticket* identifies a waiter.
+//!
+//! The model counts levels in *parts*: `UNIT` parts are a request. A *family* is a list of paces
+//! (rates) between which a level is converted without rounding. A *lane* of the queue has the
+//! waiters with the same `delay`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +21,7 @@ use crate::{Refusal, fixtures};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Advances time by twelfths of an interval plus some nanoseconds.
+    /// Advances time by twelfths of the interval between two departures, plus some nanoseconds.
     Wait(u64, u64),
     /// A request with one of the limits joins.
     Join(Index),
@@ -45,7 +49,7 @@ enum Exit {
     Dismissed,
 }
 
-/// Returns the charge of a waiter.
+/// Returns the charged cost of a waiter.
 fn cost_of(queue: &Queue<u64>, ticket: Ticket) -> Cost {
     let (lane, index) = queue.find(ticket).expect("a waiter");
     queue.lanes[lane].charge(index).cost
@@ -132,7 +136,9 @@ struct Twins {
     exits: BTreeMap<u64, Exit>,
     /// Total cost that was refunded or billed after departures.
     changed: u32,
-    /// Last request that was billed. The queue loses details of the requests before it.
+    /// Last of the requests whose charge was raised by a settlement.
+    ///
+    /// After that, the queue no longer knows which charges before it can be refunded in full.
     billed: u64,
     /// Instant, number and cost of each departure, in order.
     departures: Vec<(Moment, u64, Cost)>,
@@ -367,6 +373,8 @@ impl Twins {
             bucket
         };
         self.queue = Queue::new(rate, bucket, self.now);
+        // The new queue refunds no charge of the old one, while the model would. A charge of this
+        // very instant would pass for one of the new queue, so it is left out.
         if self.trust == Trust::Exact {
             self.spent.clear();
         } else {

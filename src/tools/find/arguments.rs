@@ -1,4 +1,8 @@
 //! The arguments of `drip find`, and the request that they make.
+//!
+//! A *level* is a rate or a number of concurrent requests. In a *step*, the experiment tries one
+//! level: `step` is the difference between the levels of two steps, and `min_step` the minimum
+//! duration of a step whose level meets the objective.
 
 use clap::Args;
 use config::AdminAddress;

@@ -68,7 +68,9 @@ pub(super) struct Reader<'f> {
     /// The chain of files being read: each includes the next.
     open_files: Vec<PathBuf>,
     notes: &'f Notes,
-    /// Whether a part of a file could not be read. Then nothing may be translated.
+    /// Whether the blocks of a file are unknown from some place on. Then nothing may be translated.
+    ///
+    /// A file whose end is left out, because of a maximum, is translated as far as it was read.
     pub(super) is_incomplete: bool,
 }
 
@@ -121,6 +123,7 @@ impl<'f> Reader<'f> {
                 if self.token_count == MAX_TOKENS + 1 {
                     let message =
                         "too many words: the rest and its limits are not read. Import it in parts";
+                    // Not only noted: limits that are not read are lost.
                     at.lose(message);
                 }
                 break;

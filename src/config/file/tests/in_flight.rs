@@ -66,6 +66,8 @@ fn changed_numbers_are_found_by_their_routes() {
     let after = settings_with("burst = 20", "in_flight = 5");
     let none = settings_with("burst = 20", "burst = 20");
     let [two, five] = [2, 5].map(|most| NonZeroU32::new(most).expect("not zero"));
+    // New and old settings, and the old and new numbers of each route with a change. A removed
+    // limit counts as the highest number. A new limit is no change: it has no earlier number.
     for (new, old, expected) in [
         (&after, &before, &[(two, five)][..]),
         (&after, &after, &[]),

@@ -2,6 +2,8 @@
 //!
 //! `response_buffer` does the same with a buffer; `tunnel` moves the bytes after a 101. In this
 //! file, `keeps` says whether the connection to the origin may be kept after the response.
+//! `Connection::moved` records that bytes have moved, so the timeout for a stalled origin begins
+//! anew.
 
 use std::future::poll_fn;
 use std::io;
@@ -88,6 +90,7 @@ impl<'r> Forward<'_, 'r> {
         let Some((connection, in_flight)) = at_origin.take() else {
             return;
         };
+        // The time in which the origin waits for the client's upload is not the origin's.
         (self.origin_time).uploaded(self.upload.last_piece(), self.upload.awaits_client());
         in_flight.note_time_at_gate(self.origin_time);
         // `true`: the origin answered.
@@ -189,6 +192,7 @@ impl<'r> Forward<'_, 'r> {
             let _uploaded = self.upload.poll(cx, client, connection, fields, route)?;
             let sent = self.client.poll_send(cx, piece, Then::More)?;
             if sent.is_pending() {
+                // Reads ahead, so that the origin can go on while the client does not read.
                 connection.poll_ahead(cx);
                 if !self.origin_time.is_stopped() {
                     has_stopped = true;

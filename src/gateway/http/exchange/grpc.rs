@@ -1,7 +1,7 @@
 //! gRPC: detects calls, parses their deadlines, and maps HTTP status to `grpc-status`.
 //!
-//! A *call* is a request of gRPC over HTTP/2. See gRPC's documents "gRPC over HTTP2" and
-//! "Statuscodes and their use in gRPC".
+//! A *call* is a request of gRPC over HTTP/2. See gRPC's documents "gRPC over HTTP2", "Statuscodes
+//! and their use in gRPC" and "HTTP to gRPC Status Code Mapping".
 
 use std::time::Duration;
 
@@ -24,8 +24,9 @@ pub(super) enum GrpcStatus {
 impl GrpcStatus {
     /// Maps an HTTP status to a gRPC status.
     ///
-    /// The mapping is gRPC's own table for responses without `grpc-status`, except 429 and 413:
-    /// they report an exhausted limit.
+    /// The mapping is gRPC's own table for responses without `grpc-status`, with more rows. The
+    /// table has no 405, 408, 413 and 431, which would be `Unknown`. It maps 429 to `Unavailable`:
+    /// here 413 and 429 report an exhausted limit.
     pub(super) fn of_http(status: u16) -> Self {
         match status {
             400 | 431 => Self::Internal,
@@ -63,9 +64,14 @@ pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
 }
 
 /// Maximum length of a message, in characters: most clients accept 8 KB of fields.
+///
+/// Printable ASCII stays far below that. An escaped character takes 3 bytes if it is ASCII, and up
+/// to 12 bytes else.
 const MAX_MESSAGE: usize = 1000;
 
-/// Encodes a text as `grpc-message`: one line, with all bytes except visible ASCII escaped.
+/// Encodes a text as `grpc-message`: one line, with all bytes escaped except printable ASCII.
+///
+/// Also escapes `%`. Cuts the text to the maximum length, and removes white space at its end.
 pub(super) fn encode(text: &str) -> String {
     use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');

@@ -6,7 +6,9 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-/// Writer that accepts as many bytes per call as `sizes` lists, in turn. Zero: not ready, once.
+/// Writer that accepts as many bytes per call as `sizes` lists, over and over again.
+///
+/// Zero: the call returns `Pending` and registers no waker, so the test must poll again.
 pub(crate) struct Writer {
     sizes: Vec<usize>,
     calls: usize,

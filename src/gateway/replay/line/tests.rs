@@ -116,6 +116,7 @@ fn the_combined_format_is_read_with_what_follows_it() {
     assert_eq!(recorded.client, "192.0.2.1".parse().ok());
     assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a/b?x=1"));
     assert_eq!((&*recorded.referer, &*recorded.user_agent), ("", "curl/8"));
+    // A zone without a key is not used.
     assert_eq!(recorded.keyed, None);
     let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
     let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
@@ -126,6 +127,7 @@ fn the_combined_format_is_read_with_what_follows_it() {
         let read = Form::Combined.read(&wrong);
         assert!(matches!(read, Err(LineError::Time(_))), "{year}");
     }
+    // The name of a user may contain the brackets that are around the time.
     let user = COMBINED.replace("bob", "a [b] c[");
     assert_eq!(Form::Combined.read(&user).unwrap().time, line.time);
 }

@@ -161,6 +161,9 @@ impl<'a> OriginGates<'a> {
     }
 
     /// Holds the permit of a departed request for `permit_time`.
+    ///
+    /// A gate counts each departure as a permit, even without a limit of permits. Then it is
+    /// returned at once.
     fn hold_permit(&mut self, origin: usize, permit_time: Duration, now: Moment) {
         if permit_time.is_zero() || !self.limits_in_flight(origin) {
             self.return_permit(origin, now);

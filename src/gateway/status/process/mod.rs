@@ -53,10 +53,12 @@ impl Process {
     pub(crate) fn sample(&mut self, to: &mut Sample) {
         let counts = self.connections.counts();
         to.connections = ConnectionCounts {
+            // Counting the idle ones is slow: it looks at each connection.
             idle: counts.is_full.then(|| self.connections.idle()),
             ..counts
         };
         let log = access::lost_lines();
+        // `since` of `Growing`: the growth of each count.
         let now = count_all(log.count);
         (to.descriptors, to.local_ports, to.handshakes, to.log.lost) = now.since(&self.before);
         self.before = now;
@@ -125,7 +127,8 @@ pub(crate) fn certificates(origins: &[OriginSample]) -> Vec<Certificate> {
     let unix = unix_now();
     let known = known_certificates().into_iter();
     let of_origins = origins.iter().flat_map(|origin| {
-        // The origin's own certificate, and the one that the gateway shows to it.
+        // `shown` is the certificate that the origin shows to the gateway, of which only the expiry
+        // is known. `client_cert` is the certificate that the gateway shows to the origin.
         let expires = origin.certificate_expires;
         let shown = expires.map(|to| Validity { from: 0, to });
         let certificates = [

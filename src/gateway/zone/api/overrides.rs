@@ -145,6 +145,7 @@ fn requested(body: &[u8], zone: &Zone, by: &str) -> Result<ZoneOverride, Refusal
         let message = "this zone is kept in Redis, where all gateways have one rate and schedule: change the rate in the file of each; only dry_run can be overridden here";
         return Err(reply::conflict(message));
     }
+    // For the message that refuses a body without any change.
     let fields = "rate, \"pause\": true or dry_run";
     overrides::requested(values, fields, body.r#for, by, clock::now())
 }

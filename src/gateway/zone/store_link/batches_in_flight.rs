@@ -11,8 +11,8 @@ use super::charge_request::ChargeRequest;
 
 /// Batches of charges in flight, in the order in which they were sent.
 ///
-/// Answers may come in another order. The client replaces its connection after a timeout of any
-/// caller, while earlier batches still wait on the old connection. And each node of a Redis Cluster
+/// Answers may come in another order. The connection to Redis is replaced after a timeout of any
+/// caller, while earlier batches still wait on the old one. And each node of a Redis Cluster
 /// answers at its own speed. So an answer waits until the earlier requests of its key are answered:
 /// first in, first out.
 #[derive(Default)]
@@ -96,6 +96,8 @@ impl BatchesInFlight {
             .take_while(|other| !Rc::ptr_eq(other, batch))
             .collect();
         let earlier = earlier.iter().flat_map(|other| other.iter());
+        // Only joins are answered in order: no request waits for another charge, such as the
+        // correction of a cost.
         let unanswered = earlier.filter(|request| request.is_unanswered_join());
         let unanswered: HashSet<&[u8]> = unanswered.map(|it| &it.key.name[..]).collect();
         let is_behind = |request: &ChargeRequest| unanswered.contains(&request.key.name[..]);

@@ -2,6 +2,10 @@
 //!
 //! *Trouble* is an answer that counts as a failure. A *cut* lowers the rate after trouble, and the
 //! number of requests in flight after slow answers. Retry-After *pauses* all departures.
+//!
+//! `asks(30)` is a failed answer with `Retry-After: 30`. `NONE`, `TROUBLE` and `SLOW` are cuts:
+//! none, of the rate, and of the requests in flight. `steady` is the time without growth after the
+//! last cut of the rate.
 
 use super::*;
 
@@ -82,9 +86,12 @@ fn a_pause_for_the_only_key_ends_when_another_one_comes() {
     assert_eq!(origin.backoff.learned(at(1100)).paused, Duration::ZERO);
     let saved = origin.backoff.save(at(1100)).unwrap();
     assert_eq!(saved.paused, Duration::ZERO);
+    // `waits` records that a request of the key waits, and returns whether that has ended a pause.
+    // Another request of the paused key ends nothing.
     assert!(!origin.backoff.waits(99, at(1100)));
     assert!(origin.backoff.waits(1, at(1200)));
     assert_eq!(origin.backoff.paused_until(), None);
+    // 5 s from the end of the pause at 1.2 s, counted from the cut at 1 s.
     assert_eq!(origin.steady(), Some(ms(5200)));
     assert!(!origin.backoff.waits(2, at(1300)), "it is over");
 

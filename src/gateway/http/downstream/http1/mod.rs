@@ -103,6 +103,7 @@ pub fn serve<S: Socket, A: RequestService>(
                 service.record_refused(refusal.status(), &context);
                 Box::pin(connection.refuse(refusal)).await;
             }
+            // `false`: it is not known that the client is still sending.
             End::Answered => Box::pin(connection.close(false)).await,
             End::Broken => Box::pin(connection.break_off()).await,
             End::Http2 => {
@@ -254,8 +255,8 @@ impl<S: Socket> Http1Connection<S> {
             }
         }
         loop {
-            // After a poll that found the socket silent, the runtime wakes the task only once
-            // something has arrived: then it is read without asking again.
+            // Asks whether the socket is silent, unless the poll before found it silent. Then the
+            // runtime has woken the task because something has arrived, which is read at once.
             progress.was_silent = !progress.was_silent && self.socket.is_silent(cx);
             if progress.was_silent {
                 return self.poll_no_head(cx);

@@ -77,6 +77,7 @@ impl Model {
 }
 
 proptest! {
+    // Numbers of cases: in an everyday run, and in the long search.
     #![proptest_config(cases(12, 2048))]
 
     #[test]

@@ -1,7 +1,10 @@
-//! Tests of limits that other numbers do not show: connections, descriptors, no keys, shared keys.
+//! Tests of limits that other numbers do not show: full connections, exhausted descriptors and
+//! ports, requests without a key, and requests that share one key.
 //!
 //! `reported` changes a second in which nothing is wrong (`fine`), and checks the headline after
-//! ten such seconds: severity, cause and subject. Then `says` checks parts of its text.
+//! ten such seconds: severity, cause and subject. Then `says` checks parts of its text: `…` stands
+//! for any text between two parts. `not` checks that the text has none of some parts. `after`
+//! returns the headline itself.
 
 use super::*;
 use crate::observe::connections::{ConnectionCounts, IdleConnections};
@@ -42,7 +45,7 @@ fn full_connections_come_first_with_how_many_wait() {
     .says("The limit of file descriptors allows only 50 client connections;")
     .says("Raise the limit of file descriptors (`LimitNOFILE`")
     .not(&["max_connections"]);
-    // All connections are in use, and no client waits yet.
+    // All connections are in use, and no client waits yet. `is_full` says that clients wait.
     reported("fine fine", |now| full(now).is_full = false);
 }
 
