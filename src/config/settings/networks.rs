@@ -132,7 +132,9 @@ pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Returns whether one of the networks contains a client's address, or the
+/// Returns whether one of the networks contains a client's address.
+///
+/// Also returns true for a network that contains the
 /// [IPv4 address embedded in it](embedded_ipv4).
 pub fn has_client(networks: &[IpNet], address: IpAddr) -> bool {
     let embedded = embedded_ipv4(address).map(IpAddr::from);

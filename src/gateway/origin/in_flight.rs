@@ -91,15 +91,16 @@ impl<'o> InFlight<'o> {
 
     /// Reports to the gate how much of the time at the origin was the client's so far.
     ///
-    /// For a request that is about to leave the table. [`Self::note_time`] also writes the table.
+    /// The request is about to leave the table, so only [`Self::note_time`] writes it.
     pub fn note_time_at_gate(&self, time: OriginTime) {
         if let Some(permit) = &self.permit {
             permit.note_time(time);
         }
     }
 
-    /// Reports to the gate how much of the time at the origin was the client's so far, and records
-    /// the phase in the table.
+    /// Reports to the gate how much of the time at the origin was the client's so far.
+    ///
+    /// Also records the request's phase in the table.
     pub fn note_time(&self, time: OriginTime) {
         self.note_time_at_gate(time);
         // A phase has the name of the event that the request waits for: the response, more of the

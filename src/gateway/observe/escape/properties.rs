@@ -5,8 +5,9 @@ use testing::{bytes, config, replay};
 
 use super::*;
 
-/// Checks that the escaped text is one line, in reading order, cannot end quotes, and can be
-/// unescaped.
+/// Checks that the escaped text is one line, cannot end quotes, and can be unescaped.
+///
+/// The text also has no characters that change the direction of reading.
 fn check_escape(bytes: &[u8]) -> Result<(), TestCaseError> {
     let escaped = escape(bytes);
     // Two characters that break lines, and two that change the direction of the text after them.
