@@ -46,9 +46,11 @@ cargo install --path . --features otlp => tests/run.sh => cargo test --locked --
 DRIP_SOAK_SECONDS=3600 cargo test --release --test plain soak => tests/load/soak/mod.rs => number("DRIP_SOAK_SECONDS").unwrap_or(
 ORACLE_CASES=1000000 cargo test --test plain oracle => tests/oracle/mod.rs => variable("ORACLE_CASES").unwrap_or(
 drip find => tests/load/find/mod.rs => .args(["find", "app", "--slo"
+cargo bench --bench compare -- --only => benches/compare/arguments.rs => pub enum Row {
 cargo bench --bench store => Cargo.toml => [[bench]]\nname = "store"
 DRIP_SEEDS=5000 cargo test --lib simulation => tests/testing/search.rs => variable("DRIP_SEEDS").unwrap_or(default)
 DRIP_SEEDS=350 cargo test --release --lib the_end_of => tests/testing/search.rs => variable("DRIP_SEEDS").unwrap_or(default)
+packaging/release vVERSION => tests/counterparts/package/release.rs => fn a_tag_makes_packages_with_checksums
 packaging/build tar => tests/counterparts/package/life.rs => build("1.0.0", "tar")
 cargo build --profile dist => packaging/build => cargo build --manifest-path "$root/Cargo.toml" --profile dist"#;
 
