@@ -131,7 +131,8 @@ const SLOW: f64 = 1.0;
 
 /// Returns whether requests of an origin wait longer for a response than its responses take.
 ///
-/// Under a second it is too early to say so, above all while no response has told how long they take.
+/// Under a second it is too early to say so, above all while no response has told how long they
+/// take.
 fn is_late(origin: &OriginSample) -> bool {
     let Some(unanswered) = &origin.unanswered else {
         return false;
