@@ -143,7 +143,7 @@ mod tests {
     /// Creates a summary that writes its lines to `LINES`: an event and the number of events.
     fn create_summary() -> Summary<u32> {
         Summary::every(SECOND, |event, count| {
-            LINES.with_borrow_mut(|lines| lines.push((*event, count)))
+            LINES.with_borrow_mut(|lines| lines.push((*event, count)));
         })
     }
 

@@ -143,7 +143,9 @@ proptest! {
                 }
             }
         }
-        all.iter_mut().for_each(|server| server.is_in = false);
+        for server in &mut all {
+            server.is_in = false;
+        }
         for hash in [None, Some(7)] {
             prop_assert_eq!(turns.choose(&all, hash), Err(NoServer::Out));
         }
